@@ -1,0 +1,66 @@
+// Makes a fresh clone ready: installs what is missing, builds what is stale. A second run finds nothing to do.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+export function prepare() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major < 20 || (major === 20 && minor < 12)) {
+    fail(`Gurney needs Node 20.12 or later; this is ${process.version}`)
+  }
+  install()
+  build()
+}
+
+function install() {
+  const stamp = join(root, 'node_modules', '.gurney-lock')
+  const wanted = hash([join(root, 'package-lock.json')])
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  say('Installing dependencies')
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  writeFileSync(stamp, wanted)
+}
+
+export function build() {
+  const stamp = join(root, 'dist', '.gurney-source')
+  const sources = [...filesBelow(join(root, 'src')), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')]
+  const wanted = hash(sources)
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
+  say('Building')
+  rmSync(join(root, 'dist'), { recursive: true, force: true })
+  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'])
+  writeFileSync(stamp, wanted)
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .flatMap(entry => {
+      const path = join(folder, entry.name)
+      return entry.isDirectory() ? filesBelow(path) : [path]
+    })
+    .sort()
+}
+
+function hash(paths) {
+  const digest = createHash('sha256')
+  for (const path of paths) digest.update(path.slice(root.length)).update(readFileSync(path))
+  return digest.digest('hex')
+}
+
+export function run(command, args, options = {}) {
+  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], ...options })
+  if (result.status !== 0) fail(`${command} ${args.join(' ')} failed`, result.status ?? 1)
+}
+
+function say(text) {
+  process.stderr.write(`${text} …\n`)
+}
+
+function fail(text, code = 1) {
+  process.stderr.write(`${text}\n`)
+  process.exit(code)
+}

@@ -1,0 +1,45 @@
+/**
+ * A growing byte buffer that sort keys are written into. It is reused from key to key, so that making a key
+ * allocates nothing; whoever wants to keep one takes a copy. Callers reserve room first and then write into
+ * `bytes` themselves, because a method call per byte would cost more than the byte.
+ */
+export class KeyWriter {
+  bytes = Buffer.allocUnsafeSlow(1024)
+  length = 0
+
+  /** Makes sure that `count` more bytes fit. */
+  reserve(count: number): void {
+    if (this.length + count <= this.bytes.length) return
+    const grown = Buffer.allocUnsafeSlow(Math.max(this.length + count, this.bytes.length * 2))
+    this.bytes.copy(grown, 0, 0, this.length)
+    this.bytes = grown
+  }
+
+  byte(value: number): void {
+    if (this.length === this.bytes.length) this.reserve(1)
+    this.bytes[this.length++] = value
+  }
+
+  append(source: Uint8Array, start = 0, end = source.length): void {
+    const count = end - start
+    this.reserve(count)
+    if (count < 24) {
+      for (let i = start; i < end; i++) this.bytes[this.length++] = source[i] as number
+      return
+    }
+    this.bytes.set(
+      start === 0 && end === source.length ? source : source.subarray(start, end),
+      this.length,
+    )
+    this.length += count
+  }
+
+  reset(): void {
+    this.length = 0
+  }
+
+  /** A copy of what was written since `from`. */
+  copy(from = 0): Buffer {
+    return Buffer.from(this.bytes.subarray(from, this.length))
+  }
+}

@@ -1,0 +1,5 @@
+/** What every reader of JSON here fails with. `at` is the offset of the byte that does not fit. */
+import { Failure } from '../errors.ts'
+
+export const invalidJson = (at: number): Failure =>
+  new Failure('json_invalid', { reason: 'invalid UTF-8 JSON', at })

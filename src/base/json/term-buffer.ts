@@ -1,0 +1,140 @@
+/**
+ * A growing buffer of Erlang external term bytes, as far as JSON needs them: the revision hash is the MD5 of
+ * such bytes. Scalars are written by the methods here; lists and objects are put together by the scanner, which
+ * writes into `bytes` at `at` after asking for room and patches the counts when they are known.
+ */
+export const TAG = {
+  version: 131,
+  double: 70,
+  byte: 97,
+  int32: 98,
+  atom: 100,
+  tuple: 104,
+  nil: 106,
+  string: 107,
+  list: 108,
+  binary: 109,
+  smallBig: 110,
+  largeBig: 111,
+} as const
+
+const TRUE = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('true')])
+const FALSE = Buffer.from([TAG.atom, 0, 5, ...Buffer.from('false')])
+const NULL = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('null')])
+/** A scratch buffer that grew beyond this is let go of after use. */
+const KEPT_BYTES_MAX = 1 << 20
+
+export class TermBuffer {
+  bytes: Buffer
+  at = 0
+
+  constructor(bytesInitial = 1 << 16) {
+    this.bytes = Buffer.allocUnsafeSlow(bytesInitial)
+  }
+
+  /** Starts anew, with a small buffer if the last use left a big one. */
+  reset(): void {
+    this.at = 0
+    if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = Buffer.allocUnsafeSlow(1 << 16)
+  }
+
+  /** Makes room for so many more bytes. */
+  need(count: number): void {
+    const wanted = this.at + count
+    if (wanted <= this.bytes.length) return
+    const grown = Buffer.allocUnsafeSlow(Math.max(wanted, this.bytes.length * 2))
+    this.bytes.copy(grown, 0, 0, this.at)
+    this.bytes = grown
+  }
+
+  copy(from: number): Buffer {
+    const out = Buffer.allocUnsafe(this.at - from)
+    this.bytes.copy(out, 0, from, this.at)
+    return out
+  }
+
+  putByte(value: number): void {
+    this.need(1)
+    this.bytes[this.at++] = value
+  }
+
+  putUint32(value: number): void {
+    this.need(4)
+    this.at = this.bytes.writeUInt32BE(value, this.at)
+  }
+
+  putBytes(bytes: Uint8Array): void {
+    this.need(bytes.length)
+    this.bytes.set(bytes, this.at)
+    this.at += bytes.length
+  }
+
+  putBinary(bytes: Uint8Array): void {
+    this.putByte(TAG.binary)
+    this.putUint32(bytes.length)
+    this.putBytes(bytes)
+  }
+
+  putText(text: string): void {
+    this.putBinary(Buffer.from(text, 'utf8'))
+  }
+
+  putBoolean(value: boolean): void {
+    this.putBytes(value ? TRUE : FALSE)
+  }
+
+  putNull(): void {
+    this.putBytes(NULL)
+  }
+
+  putDouble(value: number): void {
+    this.need(9)
+    this.bytes[this.at] = TAG.double
+    this.at = this.bytes.writeDoubleBE(value, this.at + 1)
+  }
+
+  /** A whole number within ±(2^53 - 1). */
+  putInteger(value: number): void {
+    this.need(16)
+    const { bytes } = this
+    let at = this.at
+    if (value >= 0 && value <= 255) {
+      bytes[at++] = TAG.byte
+      bytes[at++] = value
+    } else if (value === (value | 0)) {
+      bytes[at++] = TAG.int32
+      bytes[at++] = value >>> 24
+      bytes[at++] = value >>> 16
+      bytes[at++] = value >>> 8
+      bytes[at++] = value
+    } else {
+      bytes[at] = TAG.smallBig
+      bytes[at + 2] = value < 0 ? 1 : 0
+      let rest = Math.abs(value)
+      let count = 0
+      for (; rest > 0; rest = Math.floor(rest / 256)) bytes[at + 3 + count++] = rest % 256
+      bytes[at + 1] = count
+      at += 3 + count
+    }
+    this.at = at
+  }
+
+  /** A whole number of any size. */
+  putBigInteger(value: bigint): void {
+    if (value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {
+      this.putInteger(Number(value))
+      return
+    }
+    const hex = (value < 0n ? -value : value).toString(16)
+    const magnitude = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex').reverse()
+    if (magnitude.length > 255) {
+      this.putByte(TAG.largeBig)
+      this.putUint32(magnitude.length)
+    } else {
+      this.putByte(TAG.smallBig)
+      this.putByte(magnitude.length)
+    }
+    this.putByte(value < 0n ? 1 : 0)
+    this.putBytes(magnitude)
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * The one place that knows the products' names. The specification's neutral words (`svc`, `X-Svc-…`,
+ * `org.svc.user:`) are ours; the words of the products that clients were written for are accepted
+ * everywhere as aliases, so that unmodified clients work.
+ */
+
+/** Configuration sections that are one section under several names. The first name is ours. */
+const SECTION_ALIASES: readonly (readonly string[])[] = [
+  ['svc_httpd_auth', 'couch_httpd_auth', 'chttpd_auth'],
+  ['svc_peruser', 'couch_peruser'],
+  ['svc_auth_lockout', 'chttpd_auth_lockout'],
+]
+
+const CANONICAL_SECTION = new Map(
+  SECTION_ALIASES.flatMap(names => names.map(name => [name, names[0] as string] as const)),
+)
+
+export const canonicalSection = (section: string): string =>
+  CANONICAL_SECTION.get(section) ?? section
+
+/** Request headers: our name first, then what clients of the other products send. Lower case. */
+export const HEADER_NAMES = {
+  fullCommit: ['x-svc-full-commit', 'x-couch-full-commit'],
+  persist: ['x-svc-persist', 'x-couch-persist'],
+  requestId: ['x-svc-request-id', 'x-couch-request-id'],
+  wwwAuthenticate: ['x-svc-www-authenticate', 'x-couchdb-www-authenticate'],
+  vhostPath: ['x-svc-vhost-path', 'x-couchdb-vhost-path'],
+  requestedPath: ['x-svc-requested-path', 'x-couchdb-requested-path'],
+  authUserName: ['x-auth-svc-username', 'x-auth-couchdb-username'],
+  authRoles: ['x-auth-svc-roles', 'x-auth-couchdb-roles'],
+  authToken: ['x-auth-svc-token', 'x-auth-couchdb-token'],
+} as const
+
+/** Id prefixes of user documents: ours, then the alias. */
+export const USER_ID_PREFIXES = ['org.svc.user:', 'org.couchdb.user:'] as const
+
+/** The name in a user document's id, whichever prefix it has. */
+export function userNameOfId(id: string): string | undefined {
+  const prefix = USER_ID_PREFIXES.find(candidate => id.startsWith(candidate))
+  return prefix === undefined ? undefined : id.slice(prefix.length)
+}

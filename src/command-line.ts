@@ -1,0 +1,129 @@
+/**
+ * The command line and the environment, turned into one value. Flags win over the environment, both win over
+ * ini files. Mistakes become one line that says what to do; nothing is started then.
+ */
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Failure } from './base/errors.ts'
+
+export type Command =
+  | { readonly name: 'serve'; readonly options: ServeOptions }
+  | { readonly name: 'help' }
+  | { readonly name: 'version' }
+
+export interface ServeOptions {
+  readonly dataFolder: string
+  readonly engine: string
+  readonly workerCount: number
+  readonly admin?: { readonly name: string; readonly password: string }
+  /** Configuration values given on the command line: [section, key, value]. They are never written to a file. */
+  readonly overrides: readonly (readonly [section: string, key: string, value: string])[]
+}
+
+export const USAGE = `Usage: gurney serve [options]
+
+  --port N              port of the server, 0 for any free one (GURNEY_PORT, 5984)
+  --node-port N|off     port of the node-local interface (GURNEY_NODE_PORT, 5986)
+  --bind ADDRESS        address to listen on (GURNEY_BIND, 127.0.0.1)
+  --data FOLDER         where the data lives (GURNEY_DATA, ./data)
+  --engine NAME         storage engine: embedded or memory (GURNEY_ENGINE, embedded)
+  --admin NAME:PASSWORD makes this server admin if there is none (GURNEY_ADMIN)
+  --workers N           HTTP processes (GURNEY_WORKERS, one per core)
+  --dialect NAME        spec or couchdb (GURNEY_DIALECT, spec)
+  --version, --help
+`
+
+export function readCommandLine(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Command {
+  const { values, positionals } = parse(argv)
+  if (values['help'] === true) return { name: 'help' }
+  if (values['version'] === true) return { name: 'version' }
+  const command = positionals[0] ?? 'serve'
+  if (command !== 'serve' || positionals.length > 1) {
+    refuse(`unknown command "${positionals.join(' ')}"; try: gurney --help`)
+  }
+  const given = (flag: string): string | undefined => {
+    const value =
+      (values as Record<string, unknown>)[flag] ??
+      env[`GURNEY_${flag.toUpperCase().replace('-', '_')}`]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  return { name: 'serve', options: serveOptions(given) }
+}
+
+function parse(argv: readonly string[]) {
+  const text = { type: 'string' } as const
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        port: text,
+        'node-port': text,
+        bind: text,
+        data: text,
+        engine: text,
+        admin: text,
+        workers: text,
+        dialect: text,
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean', short: 'v' },
+      },
+    })
+  } catch (thrown) {
+    const first = (thrown as Error).message.split(/\. |\n/)[0]
+    return refuse(`${first}; try: gurney --help`)
+  }
+}
+
+function serveOptions(given: (flag: string) => string | undefined): ServeOptions {
+  const admin = given('admin')
+  return {
+    dataFolder: given('data') ?? './data',
+    engine: given('engine') ?? 'embedded',
+    workerCount: integer('workers', given('workers') ?? String(availableParallelism()), 1, 256),
+    ...(admin === undefined ? {} : { admin: parseAdmin(admin) }),
+    overrides: overrides(given),
+  }
+}
+
+function overrides(given: (flag: string) => string | undefined): [string, string, string][] {
+  const found: [string, string, string][] = []
+  const port = given('port')
+  if (port !== undefined) {
+    found.push(['chttpd', 'port', String(integer('port', port, 0, 65_535))])
+  }
+  const nodePort = given('node-port')
+  if (nodePort !== undefined) {
+    const checked = nodePort === 'off' ? nodePort : integer('node-port', nodePort, 0, 65_535)
+    found.push(['httpd', 'port', String(checked)])
+  }
+  const bind = given('bind')
+  if (bind !== undefined) found.push(['chttpd', 'bind_address', bind])
+  const dialect = given('dialect')
+  if (dialect !== undefined) {
+    if (dialect !== 'spec' && dialect !== 'couchdb') refuse('--dialect must be spec or couchdb')
+    found.push(['svc', 'dialect', dialect])
+  }
+  return found
+}
+
+function integer(flag: string, text: string, least: number, most: number): number {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(number >= least && number <= most)) {
+    refuse(`--${flag} must be a whole number from ${least} to ${most}, not "${text}"`)
+  }
+  return number
+}
+
+function parseAdmin(text: string): { name: string; password: string } {
+  const colon = text.indexOf(':')
+  if (colon <= 0 || colon === text.length - 1) refuse('--admin must look like NAME:PASSWORD')
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function refuse(reason: string): never {
+  throw new Failure('request_invalid', { reason })
+}

@@ -1,0 +1,176 @@
+/**
+ * Checks a password against an account: lockout, cache of verified passwords, queue, PBKDF2,
+ * renewal of old hashes.
+ *
+ * An account that does not exist, or has no password, is checked against a dummy with the current
+ * settings, so that neither the time nor the answer tells whether the name exists. (Accounts whose
+ * hashes have other settings differ in time until they log in and are renewed.) Requests that
+ * arrive with the same password while it is being checked share the one check and count as one
+ * attempt.
+ */
+import { isFailure } from '../../base/errors.ts'
+import type { Account } from './account.ts'
+import type { AuthSettings } from './auth-settings.ts'
+import type { NameAndPassword } from './basic-auth.ts'
+import { HashQueue, type HashQueueOptions } from './hash-queue.ts'
+import { Lockout } from './lockout.ts'
+import {
+  fingerprint,
+  hashPassword,
+  isWeaker,
+  passwordFields,
+  printSalt,
+  type StoredPassword,
+  verifyPassword,
+} from './password.ts'
+import { VerifiedPasswordCache } from './verified-password-cache.ts'
+
+export interface PasswordCheckOptions {
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  readonly random: (bytes: number) => Uint8Array
+  readonly wait: (ms: number) => Promise<void>
+  /** Told when a peer reaches the threshold of failures for a name. */
+  readonly onThreshold?: (peer: string, name: string) => void
+  readonly queue?: Pick<HashQueueOptions, 'concurrencyMax' | 'waitingMax' | 'waitingPerPeerMax'>
+}
+
+export interface CheckedPassword {
+  readonly right: boolean
+  /**
+   * Password fields of the current settings, where the stored ones are weaker. Given to one caller
+   * only.
+   */
+  readonly renewed?: Readonly<Record<string, string | number>>
+}
+
+interface CheckContext {
+  readonly peer: string
+  readonly settings: AuthSettings
+}
+
+/** How long a right password needs no new hashing. */
+const VERIFIED_LIFETIME_MS = 15 * 60_000
+
+/** The dummy's iterations are our own, no user's. */
+const UNBOUNDED = { minIterations: 1, maxIterations: Number.POSITIVE_INFINITY }
+
+export class PasswordCheck {
+  readonly #verified: VerifiedPasswordCache
+  readonly #lockout: Lockout
+  readonly #queue: HashQueue
+  readonly #random: (bytes: number) => Uint8Array
+  readonly #dummySalt: string
+  /** Bounded by the places in the queue. */
+  readonly #underWay = new Map<string, Promise<CheckedPassword>>()
+  #checkCount = 0
+
+  /** How many passwords were really hashed to be checked. For metrics. */
+  get checkCount(): number {
+    return this.#checkCount
+  }
+
+  constructor({ clock, random, wait, onThreshold, queue }: PasswordCheckOptions) {
+    const lifetimeMs = VERIFIED_LIFETIME_MS
+    this.#verified = new VerifiedPasswordCache({ key: random(32), lifetimeMs, clock })
+    this.#lockout = new Lockout({ clock, ...(onThreshold && { onThreshold }) })
+    this.#queue = new HashQueue({ clock, wait, ...queue })
+    this.#random = random
+    this.#dummySalt = printSalt(random(16))
+  }
+
+  async check(
+    { name, password }: NameAndPassword,
+    account: Account | undefined,
+    context: CheckContext,
+  ): Promise<CheckedPassword> {
+    const { peer, settings } = context
+    this.#lockout.refuseIfLocked(peer, name, settings.lockout)
+    const stored = account?.password ?? this.#dummy(settings)
+    const proof = this.#verified.proofOf(name, password, fingerprint(stored))
+    if (this.#verified.has(proof)) return { right: true }
+    const key = `${peer} ${proof}`
+    const shared = this.#underWay.get(key)
+    if (shared) return { right: (await shared).right }
+    const work = this.#attempt({ name, password }, stored, context)
+      .then(right => this.#conclude({ name, password }, right, { account, proof, context }))
+      .finally(() => this.#underWay.delete(key))
+    this.#underWay.set(key, work)
+    return work
+  }
+
+  async #attempt(
+    { name, password }: NameAndPassword,
+    stored: StoredPassword,
+    { peer, settings }: CheckContext,
+  ): Promise<boolean> {
+    const attempt = this.#lockout.begin(peer, name, settings.lockout)
+    let right = true
+    try {
+      right = await this.#queue.run(peer, this.#lockout.isSuspect(peer, settings.lockout), () =>
+        this.#verify(password, stored, settings),
+      )
+    } finally {
+      if (right) attempt.release()
+      else attempt.fail()
+    }
+    return right
+  }
+
+  /** Old hashes that cost nothing are made to cost what an unknown name costs. */
+  async #verify(
+    password: string,
+    stored: StoredPassword,
+    settings: AuthSettings,
+  ): Promise<boolean> {
+    this.#checkCount++
+    const dummy = this.#dummy(settings)
+    const isDummy = fingerprint(stored) === fingerprint(dummy)
+    if (isDummy || (stored.scheme === 'simple' && dummy.scheme !== 'simple')) {
+      await verifyPassword(password, dummy, UNBOUNDED)
+    }
+    return !isDummy && verifyPassword(password, stored, settings.iterationBounds)
+  }
+
+  async #conclude(
+    { password }: NameAndPassword,
+    matches: boolean,
+    about: { account: Account | undefined; proof: string; context: CheckContext },
+  ): Promise<CheckedPassword> {
+    const { account, proof, context } = about
+    const { settings } = context
+    const stored = account?.password
+    if (!matches || !stored) return { right: false }
+    this.#verified.add(proof, settings.verifiedPasswordsMax)
+    const renew = account.isUserDocument && !account.hasConflicts && settings.upgradeHash
+    if (!renew || !isWeaker(stored, settings.newPasswords)) return { right: true }
+    const renewed = await this.#renew(password, stored.salt, context)
+    return { right: true, ...(renewed && { renewed }) }
+  }
+
+  /** The salt stays, so that sessions opened before go on. A full queue puts the renewal off. */
+  async #renew(
+    password: string,
+    oldSalt: string,
+    { peer, settings }: CheckContext,
+  ): Promise<CheckedPassword['renewed']> {
+    const salt = oldSalt === '' ? printSalt(this.#random(16)) : oldSalt
+    try {
+      const stored = await this.#queue.run(peer, false, () =>
+        hashPassword(password, settings.newPasswords, salt),
+      )
+      return passwordFields(stored)
+    } catch (problem) {
+      if (isFailure(problem, 'service_unavailable')) return undefined
+      throw problem
+    }
+  }
+
+  #dummy({ newPasswords }: AuthSettings): StoredPassword {
+    const salt = this.#dummySalt
+    // No hex digest looks like this, so nothing matches it.
+    if (newPasswords.scheme === 'simple') return { scheme: 'simple', salt, key: 'none' }
+    const { prf, iterations } = newPasswords
+    return { scheme: 'pbkdf2', prf, salt, iterations, key: 'none' }
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * Attachment bytes. Equal contents are stored once per database, under the SHA-256 of the bytes as stored.
+ *
+ * An upload streams into chunks before its document is committed, so no attachment is ever whole in memory. Its mark
+ * (an upload record) goes in with its first chunk and away with the commit that claims it; uploads that nobody claimed
+ * are swept by compaction. Small contents skip all that and ride in the commit itself.
+ *
+ *   content record (key 14): varint references, varint number of its chunks' keys, varint bytes
+ */
+import { createHash, type Hash } from 'node:crypto'
+import { ByteReader, ByteWriter } from '../../base/bytes.ts'
+import { Failure } from '../../base/errors.ts'
+import type { ReadTx, Steps, Store, WriteTx } from '../../engine/engine.ts'
+import { decodeHead, encodeHead } from './database-head.ts'
+import { chunkKey, chunksOf, contentKey, HEAD, uploadKey } from './keyspace.ts'
+
+/** Fits 16 pages of 4 KiB with the page header of the embedded engine. */
+export const CHUNK_BYTES = 65_520
+const INLINE_BYTES_MAX = 4 * CHUNK_BYTES
+/** Chunks in one transaction of an upload, about 4 MiB. */
+const CHUNKS_PER_WRITE = 64
+const READ_BYTES = 1024 * 1024
+
+/** Bytes that wait for the commit of their document. */
+export interface UploadedContent {
+  readonly sha256: Buffer
+  readonly md5: Buffer
+  readonly bytes: number
+  /** Where the chunks lie; undefined when the bytes are in `inline`. */
+  readonly number: number | undefined
+  readonly inline: Buffer | undefined
+}
+
+export interface ContentRecord {
+  readonly references: number
+  readonly number: number
+  readonly bytes: number
+}
+
+/** A content that is already in memory. */
+export function inlineContent(inline: Buffer): UploadedContent {
+  const sha256 = createHash('sha256').update(inline).digest()
+  const md5 = createHash('md5').update(inline).digest()
+  return { sha256, md5, bytes: inline.length, number: undefined, inline }
+}
+
+/** Streams a content into the store. Nothing refers to it until a commit claims it. */
+export async function uploadContent(
+  store: Store,
+  source: AsyncIterable<Buffer>,
+  startedMs: number,
+): Promise<UploadedContent> {
+  const upload = new Upload(store, startedMs)
+  try {
+    for await (const piece of source) await upload.add(piece)
+    return await upload.finish()
+  } catch (thrown) {
+    await upload.discard()
+    throw thrown
+  }
+}
+
+/** Removes the chunks of an upload whose document was not written. */
+export async function discardUpload(store: Store, content: UploadedContent): Promise<void> {
+  const { number } = content
+  if (number === undefined) return
+  await store.write(function* (tx) {
+    tx.deleteRange(chunksOf(number))
+    tx.delete(uploadKey(number))
+  })
+}
+
+class Upload {
+  readonly #store: Store
+  readonly #startedMs: number
+  readonly #sha256: Hash = createHash('sha256')
+  readonly #md5: Hash = createHash('md5')
+  #pieces: Buffer[] = []
+  #pieceBytes = 0
+  #number: number | undefined
+  #chunkCount = 0
+  #bytes = 0
+
+  constructor(store: Store, startedMs: number) {
+    this.#store = store
+    this.#startedMs = startedMs
+  }
+
+  async add(piece: Buffer): Promise<void> {
+    this.#sha256.update(piece)
+    this.#md5.update(piece)
+    this.#bytes += piece.length
+    this.#pieces.push(piece)
+    this.#pieceBytes += piece.length
+    if (this.#pieceBytes >= CHUNKS_PER_WRITE * CHUNK_BYTES) await this.#write(false)
+  }
+
+  async finish(): Promise<UploadedContent> {
+    const digests = { sha256: this.#sha256.digest(), md5: this.#md5.digest(), bytes: this.#bytes }
+    if (this.#number === undefined && this.#bytes <= INLINE_BYTES_MAX) {
+      return { ...digests, number: undefined, inline: Buffer.concat(this.#pieces) }
+    }
+    await this.#write(true)
+    return { ...digests, number: this.#number, inline: undefined }
+  }
+
+  async discard(): Promise<void> {
+    const number = this.#number
+    if (number === undefined) return
+    const none = Buffer.alloc(0)
+    const content = { sha256: none, md5: none, bytes: 0, number, inline: undefined }
+    await discardUpload(this.#store, content)
+  }
+
+  /** Full chunks go to the store; the rest waits for more unless this is the end. */
+  async #write(isEnd: boolean): Promise<void> {
+    const all =
+      this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
+    const end = isEnd ? all.length : all.length - (all.length % CHUNK_BYTES)
+    const firstChunk = this.#chunkCount
+    const known = this.#number
+    const startedMs = this.#startedMs
+    this.#number = await this.#store.write(function* (tx) {
+      const number = known ?? (yield* allocate(tx))
+      if (known === undefined)
+        tx.put(uploadKey(number), new ByteWriter(8).varint(startedMs).finish())
+      putChunks(tx, number, all.subarray(0, end), firstChunk)
+      return number
+    })
+    this.#chunkCount += Math.ceil(end / CHUNK_BYTES)
+    this.#pieces = end === all.length ? [] : [all.subarray(end)]
+    this.#pieceBytes = all.length - end
+  }
+}
+
+function* allocate(tx: WriteTx): Steps<number> {
+  const bytes = yield* tx.get(HEAD)
+  if (bytes === undefined) throw new Failure('database_missing')
+  const head = decodeHead(bytes)
+  tx.put(HEAD, encodeHead({ ...head, nextBodyKey: head.nextBodyKey + 1 }))
+  return head.nextBodyKey
+}
+
+function putChunks(tx: WriteTx, number: number, bytes: Buffer, firstChunk = 0): void {
+  let chunk = firstChunk
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    tx.put(chunkKey(number, chunk++), bytes.subarray(at, at + CHUNK_BYTES))
+  }
+}
+
+/** What one commit does to contents: claims of uploads, references gained and lost; written once at its end. */
+export class ContentChanges {
+  readonly #amounts = new Map<string, number>()
+  readonly #uploads = new Map<string, UploadedContent[]>()
+
+  /** One more revision refers to the content. */
+  claim(upload: UploadedContent): void {
+    const id = upload.sha256.toString('latin1')
+    this.#uploads.set(id, [...(this.#uploads.get(id) ?? []), upload])
+    this.refer(upload.sha256, 1)
+  }
+
+  refer(sha256: Buffer, amount: number): void {
+    const id = sha256.toString('latin1')
+    this.#amounts.set(id, (this.#amounts.get(id) ?? 0) + amount)
+  }
+
+  /** @param allocateNumber gives the next free number of the head */
+  *apply(tx: WriteTx, allocateNumber: () => number): Steps<void> {
+    const ids = [...this.#amounts.keys()]
+    if (ids.length === 0) return
+    const keys = ids.map(id => contentKey(Buffer.from(id, 'latin1')))
+    const records = yield* tx.getMany(keys)
+    for (const [index, id] of ids.entries()) {
+      const bytes = records[index]
+      const stored = bytes === undefined ? undefined : decodeContent(bytes)
+      const uploads = this.#uploads.get(id) ?? []
+      const record = stored ?? place(tx, uploads, allocateNumber)
+      dropRivals(tx, uploads, record.number)
+      const references = record.references + (this.#amounts.get(id) ?? 0)
+      if (references > 0) tx.put(keys[index] as Buffer, encodeContent({ ...record, references }))
+      else {
+        tx.delete(keys[index] as Buffer)
+        tx.deleteRange(chunksOf(record.number))
+      }
+    }
+  }
+}
+
+/** The first upload of a content that is new becomes its home. */
+function place(
+  tx: WriteTx,
+  uploads: readonly UploadedContent[],
+  allocateNumber: () => number,
+): ContentRecord {
+  const upload = uploads.find(candidate => candidate.number !== undefined) ?? uploads[0]
+  if (upload === undefined) {
+    throw new Failure('storage_corrupt', { reason: 'an attachment refers to content that is gone' })
+  }
+  const number = upload.number ?? allocateNumber()
+  if (upload.inline !== undefined) putChunks(tx, number, upload.inline)
+  return { references: 0, number, bytes: upload.bytes }
+}
+
+/** Uploads of a content that was there already, or came twice: their chunks are not needed. */
+function dropRivals(tx: WriteTx, uploads: readonly UploadedContent[], home: number): void {
+  for (const { number } of uploads) {
+    if (number === undefined) continue
+    tx.delete(uploadKey(number))
+    if (number !== home) tx.deleteRange(chunksOf(number))
+  }
+}
+
+export function* findContent(tx: ReadTx, sha256: Buffer): Steps<ContentRecord | undefined> {
+  const bytes = yield* tx.get(contentKey(sha256))
+  return bytes === undefined ? undefined : decodeContent(bytes)
+}
+
+/** The stored bytes from `start` up to `end`, at the reader's pace. */
+export async function* readContent(
+  store: Store,
+  content: ContentRecord,
+  start = 0,
+  end = content.bytes,
+): AsyncGenerator<Buffer, void, undefined> {
+  const first = Math.floor(start / CHUNK_BYTES)
+  const range = { start: chunkKey(content.number, first), end: chunksOf(content.number).end }
+  let at = first * CHUNK_BYTES
+  for await (const rows of store.scan(range, { batchBytesMax: READ_BYTES })) {
+    for (const { value } of rows) {
+      if (at >= end) return
+      const from = Math.max(0, start - at)
+      const to = Math.min(value.length, end - at)
+      at += value.length
+      if (to > from) yield value.subarray(from, to)
+    }
+  }
+  if (at < end) throw new Failure('storage_corrupt', { reason: 'attachment chunks are missing' })
+}
+
+const encodeContent = (record: ContentRecord): Buffer =>
+  new ByteWriter(24).varint(record.references).varint(record.number).varint(record.bytes).finish()
+
+export function decodeContent(bytes: Buffer): ContentRecord {
+  const reader = new ByteReader(bytes)
+  return { references: reader.varint(), number: reader.varint(), bytes: reader.varint() }
+}

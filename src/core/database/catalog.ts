@@ -1,0 +1,176 @@
+/**
+ * Which databases there are. The truth is the `catalog` store: name -> identity and properties; every request asks
+ * it, so a database made or deleted by one process is there or gone for all others at once.
+ *
+ * A database's data is a store of its own. Making one writes the store first and the name last; deleting takes the name
+ * away first: a crash between leaves a store without a name, which `sweep` removes at the next start.
+ */
+import { randomBytes } from 'node:crypto'
+import { Failure, isFailure } from '../../base/errors.ts'
+import type { Engine, Key, Range, Store } from '../../engine/engine.ts'
+import type { Notices } from '../notices/notices.ts'
+import { Database } from './database.ts'
+import { EMPTY_HEAD, encodeHead } from './database-head.ts'
+import { checkDatabaseName } from './database-name.ts'
+import { HEAD, PROPERTIES, SECURITY } from './keyspace.ts'
+
+const CATALOG_STORE = 'catalog'
+const STORE_PREFIX = 'db-'
+const NAMES: Range = { start: Buffer.of(0x01), end: Buffer.of(0x02) }
+
+export interface DatabaseProperties {
+  readonly createdMs: number
+  readonly partitioned: boolean
+  /** Shards and copies asked for at creation; reported, and kept for a move to an engine that has them. */
+  readonly q: number
+  readonly n: number
+}
+
+interface CatalogEntry extends DatabaseProperties {
+  readonly storeId: string
+}
+
+export class Catalog {
+  readonly #engine: Engine
+  readonly #names: Store
+  readonly #notices: Notices
+  readonly #open = new Map<string, Database>()
+
+  constructor(engine: Engine, notices: Notices) {
+    this.#engine = engine
+    this.#names = engine.store(CATALOG_STORE)
+    this.#notices = notices
+    notices.subscribe(notice => {
+      if (notice.kind === 'database_deleted') this.#forget(notice.id)
+    })
+  }
+
+  /** Makes the catalog itself at the first start. */
+  static async prepare(engine: Engine): Promise<void> {
+    try {
+      await engine.createStore(CATALOG_STORE)
+    } catch (thrown) {
+      if (!isFailure(thrown, 'store_exists')) throw thrown
+    }
+  }
+
+  async open(name: string): Promise<Database> {
+    const database = await this.find(name)
+    if (database === undefined) throw new Failure('database_missing', { subject: name })
+    return database
+  }
+
+  async find(name: string): Promise<Database | undefined> {
+    const key = nameKey(name)
+    const bytes = key === undefined ? undefined : await this.#names.get(key)
+    if (bytes === undefined) return undefined
+    return this.#database(name, JSON.parse(bytes.toString()) as CatalogEntry)
+  }
+
+  async create(name: string, options: CreateOptions): Promise<Database> {
+    checkDatabaseName(name)
+    const key = nameKey(name) as Key
+    if ((await this.#names.get(key)) !== undefined) throw exists(name)
+    const { security, ...properties } = options
+    const entry: CatalogEntry = {
+      storeId: STORE_PREFIX + randomBytes(12).toString('hex'),
+      ...properties,
+    }
+    await this.#createStore(entry, security)
+    const taken = await this.#names.write(function* (tx) {
+      if ((yield* tx.get(key)) !== undefined) return true
+      tx.put(key, Buffer.from(JSON.stringify(entry)))
+      return false
+    })
+    if (taken) {
+      await this.#engine.deleteStore(entry.storeId)
+      throw exists(name)
+    }
+    this.#notices.publish({ kind: 'database_created', name, id: entry.storeId })
+    return this.#database(name, entry)
+  }
+
+  async delete(name: string): Promise<void> {
+    const key = nameKey(name)
+    if (key === undefined) throw new Failure('database_missing', { subject: name })
+    const bytes = await this.#names.write(function* (tx) {
+      const found = yield* tx.get(key)
+      if (found !== undefined) tx.delete(key)
+      return found
+    })
+    if (bytes === undefined) throw new Failure('database_missing', { subject: name })
+    const { storeId } = JSON.parse(bytes.toString()) as CatalogEntry
+    await this.#engine.deleteStore(storeId)
+    this.#notices.publish({ kind: 'database_deleted', name, id: storeId })
+  }
+
+  /** All names in byte order. */
+  async names(): Promise<string[]> {
+    const names: string[] = []
+    for await (const rows of this.#names.scan(NAMES, { keysOnly: true })) {
+      for (const row of rows) names.push(row.key.toString('utf8', 1))
+    }
+    return names
+  }
+
+  /** Removes stores that no name leads to. Only while nothing else uses the engine. */
+  async sweep(): Promise<number> {
+    const named = new Set<string>()
+    for await (const rows of this.#names.scan(NAMES)) {
+      for (const row of rows) named.add((JSON.parse(row.value.toString()) as CatalogEntry).storeId)
+    }
+    const stores = await this.#engine.listStores()
+    const orphans = stores.filter(id => id.startsWith(STORE_PREFIX) && !named.has(id))
+    for (const id of orphans) await this.#engine.deleteStore(id)
+    return orphans.length
+  }
+
+  async #createStore(entry: CatalogEntry, security: string): Promise<void> {
+    const store = await this.#engine.createStore(entry.storeId)
+    await store.write(function* (tx) {
+      tx.put(HEAD, encodeHead(EMPTY_HEAD))
+      tx.put(PROPERTIES, Buffer.from(JSON.stringify(entry)))
+      tx.put(SECURITY, Buffer.from(security))
+    })
+  }
+
+  #database(name: string, entry: CatalogEntry): Database {
+    const open = this.#open.get(entry.storeId)
+    if (open !== undefined) {
+      // Most recently used last, so that the first is the one to let go.
+      this.#open.delete(entry.storeId)
+      this.#open.set(entry.storeId, open)
+      return open
+    }
+    const { storeId, ...properties } = entry
+    const store = this.#engine.store(storeId)
+    const database = new Database({ name, store, properties, notices: this.#notices })
+    this.#open.set(storeId, database)
+    for (const [id, candidate] of this.#open) {
+      if (this.#open.size <= OPEN_MAX) break
+      if (candidate.isIdle) this.#open.delete(id)
+    }
+    return database
+  }
+
+  #forget(storeId: string): void {
+    this.#open.get(storeId)?.end()
+    this.#open.delete(storeId)
+  }
+}
+
+/** Database objects kept in a process; they are small, their files are the engine's business. */
+const OPEN_MAX = 10_000
+
+export interface CreateOptions extends DatabaseProperties {
+  /** The first security object, as JSON text. */
+  readonly security: string
+}
+
+const exists = (name: string) => new Failure('database_exists', { subject: name })
+
+/** Undefined for names no database can have: they may be too long or empty for a key. */
+function nameKey(name: string): Buffer | undefined {
+  const bytes = Buffer.from(name)
+  return bytes.length === 0 || bytes.length > 1024 ? undefined : Buffer.concat([NAMES.start, bytes])
+}

@@ -1,0 +1,167 @@
+/**
+ * One database in this process: its store, its queue of commits, and those who wait for its next change.
+ *
+ * It stores and reads; it does not ask who the caller is and runs no functions of users: that is `operations`.
+ */
+import { Failure, isFailure } from '../../base/errors.ts'
+import type { Store } from '../../engine/engine.ts'
+import type { Notices } from '../notices/notices.ts'
+import type { DatabaseProperties } from './catalog.ts'
+import { type CommitWork, commitEdits, type DocumentEdit, type EditResult } from './commit-edits.ts'
+import { CommitQueue } from './commit-queue.ts'
+import { type DatabaseHead, decodeHead } from './database-head.ts'
+import { HEAD, PURGED_INFOS_LIMIT, REVISION_LIMIT, SECURITY } from './keyspace.ts'
+import { lifeOf, parseSequence, printSequence } from './sequence-text.ts'
+
+export const REVISION_LIMIT_DEFAULT = 1000
+export const PURGED_INFOS_LIMIT_DEFAULT = 1000
+
+const QUEUE_LIMITS = {
+  countMax: 2000,
+  bytesMax: 16 * 1024 * 1024,
+  waitingBytesMax: 256 * 1024 * 1024,
+}
+
+export class Database {
+  readonly name: string
+  readonly store: Store
+  readonly properties: DatabaseProperties
+  /** Which life of a database of this name this is: part of every sequence text. */
+  readonly life: string
+  readonly #queue: CommitQueue<CommitWork, EditResult[]>
+  readonly #notices: Notices
+  #security: { bytes: Buffer; value: unknown } | undefined
+  #ended = false
+
+  constructor(parts: {
+    name: string
+    store: Store
+    properties: DatabaseProperties
+    notices: Notices
+  }) {
+    this.name = parts.name
+    this.store = parts.store
+    this.properties = parts.properties
+    this.life = lifeOf(parts.store.id)
+    this.#notices = parts.notices
+    this.#queue = new CommitQueue(works => this.#commit(works), QUEUE_LIMITS)
+  }
+
+  get isIdle(): boolean {
+    return this.#queue.isIdle
+  }
+
+  /** True once the database was deleted. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  end(): void {
+    this.#ended = true
+  }
+
+  async head(): Promise<DatabaseHead> {
+    const bytes = await this.#get(HEAD)
+    if (bytes === undefined) throw this.#missing()
+    return decodeHead(bytes)
+  }
+
+  /** Writes documents; one result per edit, in order, after they are on disk. */
+  async write(edits: readonly DocumentEdit[], bytes: number): Promise<EditResult[]> {
+    if (edits.length === 0) return []
+    return await this.#queue.submit({ edits, count: edits.length, bytes })
+  }
+
+  /** The security object as JSON text. */
+  async securityText(): Promise<Buffer> {
+    const bytes = await this.#get(SECURITY)
+    if (bytes === undefined) throw this.#missing()
+    return bytes
+  }
+
+  /** The security object parsed; parsed again only when it changed. */
+  async security(): Promise<unknown> {
+    const bytes = await this.securityText()
+    if (this.#security === undefined || !this.#security.bytes.equals(bytes)) {
+      this.#security = { bytes, value: JSON.parse(bytes.toString()) as unknown }
+    }
+    return this.#security.value
+  }
+
+  async setSecurity(text: Buffer): Promise<void> {
+    await this.#put(SECURITY, text)
+  }
+
+  async revisionLimit(): Promise<number> {
+    return numberOf(await this.#get(REVISION_LIMIT), REVISION_LIMIT_DEFAULT)
+  }
+
+  async setRevisionLimit(limit: number): Promise<void> {
+    await this.#put(REVISION_LIMIT, Buffer.from(String(limit)))
+  }
+
+  async purgedInfosLimit(): Promise<number> {
+    return numberOf(await this.#get(PURGED_INFOS_LIMIT), PURGED_INFOS_LIMIT_DEFAULT)
+  }
+
+  async setPurgedInfosLimit(limit: number): Promise<void> {
+    await this.#put(PURGED_INFOS_LIMIT, Buffer.from(String(limit)))
+  }
+
+  printSequence(seq: number): string {
+    return printSequence(seq, this.life)
+  }
+
+  /** A sequence text of a client as a number; beyond what was ever written counts as the newest. */
+  parseSequence(text: string): number {
+    return parseSequence(text, this.life)
+  }
+
+  /** Tells everybody in every process that the database has something newer. */
+  announce(seq: number): void {
+    const id = this.store.id
+    this.#notices.publish({ kind: 'database_updated', name: this.name, id, seq })
+  }
+
+  /** Calls back on every change here or elsewhere, and when the database is deleted. */
+  onUpdate(listener: () => void): () => void {
+    return this.#notices.subscribe(notice => {
+      if (notice.id === this.store.id) listener()
+    })
+  }
+
+  async #commit(works: readonly CommitWork[]): Promise<EditResult[][]> {
+    const { results, seq, changed } = await this.#guard(this.store.write(commitEdits(works)))
+    if (changed) this.announce(seq)
+    return results
+  }
+
+  #get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#guard(this.store.get(key))
+  }
+
+  async #put(key: Buffer, value: Buffer): Promise<void> {
+    const present = this.store.write(function* (tx) {
+      if ((yield* tx.get(HEAD)) === undefined) return false
+      tx.put(key, value)
+      return true
+    })
+    if (!(await this.#guard(present))) throw this.#missing()
+  }
+
+  /** A store that went away under us is a database that was deleted meanwhile. */
+  async #guard<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise
+    } catch (thrown) {
+      throw isFailure(thrown, 'store_missing') ? this.#missing() : thrown
+    }
+  }
+
+  #missing(): Failure {
+    return new Failure('database_missing', { subject: this.name })
+  }
+}
+
+const numberOf = (bytes: Buffer | undefined, fallback: number): number =>
+  bytes === undefined ? fallback : Number(bytes.toString())

@@ -1,0 +1,21 @@
+/** What an attachment may be called. Slashes are fine; a leading underscore would hide it behind an action. */
+import { Failure } from '../../base/errors.ts'
+
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/** The complaint, if there is one. */
+export function attachmentNameFailure(name: string): Failure | undefined {
+  if (name.startsWith('_')) {
+    const reason = `Attachment name '${name}' starts with prohibited character '_'`
+    return new Failure('request_invalid', { reason })
+  }
+  if (LONE_SURROGATE.test(name)) {
+    return new Failure('request_invalid', { reason: 'Attachment name is not UTF-8 encoded' })
+  }
+  return undefined
+}
+
+export function validateAttachmentName(name: string): void {
+  const failure = attachmentNameFailure(name)
+  if (failure !== undefined) throw failure
+}

@@ -1,0 +1,355 @@
+/**
+ * An index: its trees, its state and its back references in one store of its own. All views of a design document
+ * are one index, so they share progress and are changed together.
+ *
+ * Reads may come from any number of processes at any time and are each consistent in themselves. Updates read, think
+ * (reducers may be far away) and then write everything in one transaction, which fails and is tried again when
+ * somebody else changed the index meanwhile: one updater at a time is quick, two are merely slow.
+ */
+import { randomBytes } from 'node:crypto'
+import { assert } from '../../base/assert.ts'
+import type { Collator } from '../../base/collate/collator.ts'
+import { Failure } from '../../base/errors.ts'
+import type { EngineLimits, Store } from '../../engine/engine.ts'
+import { BlockSize, type NodeBytes } from './block-size.ts'
+import { FirstBuild } from './first-build.ts'
+import { ALL_NODES, ALL_ROOTS, ALL_RUNS, rootKey, runChunkKey, STATE_KEY } from './index-keys.ts'
+import type { DocumentRows, IndexProgress } from './index-rows.ts'
+import { encodeState, INDEX_FORMAT, type IndexState, readState } from './index-state.ts'
+import {
+  encodeRoot,
+  INCARNATION_LENGTH,
+  type IndexTree,
+  makeBackReferenceTree,
+  makeTree,
+  readRoot,
+  type TreeDefinition,
+} from './index-tree.ts'
+import { deleteNode, type NodeCache, NodeReader, putNode } from './node-store.ts'
+import { planBatch } from './plan-batch.ts'
+import { reduceParts } from './reducer.ts'
+import type { RowSlice } from './row-block.ts'
+import type { RowOrder } from './row-order.ts'
+import { type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
+import {
+  type PlaceRange,
+  type RowScanOptions,
+  readRowBatch,
+  scanOffset,
+  startOfScan,
+} from './scan-rows.ts'
+import { partsBetween } from './tree-cursor.ts'
+import { type FinishedUpdate, finishUpdate, planUpdate, type UpdatePlan } from './tree-update.ts'
+
+export interface BlockIndexOptions {
+  readonly store: Store
+  readonly limits: EngineLimits
+  readonly collator: Collator
+  readonly trees: readonly TreeDefinition[]
+  readonly cache: NodeCache
+  /** Memory a first build uses for rows. */
+  readonly sortBytesMax?: number
+  readonly random?: (count: number) => Buffer
+  readonly nodeBytes?: NodeBytes
+}
+
+export interface RowScan {
+  /** Rows in the tree. */
+  readonly total: number
+  /** Rows before the first one given. */
+  readonly offset: number
+  readonly batches: AsyncIterable<readonly RowSlice[]>
+}
+
+export interface ReducedGroup {
+  readonly keyText: Buffer
+  readonly reduction: Buffer
+}
+
+export interface TreeInfo {
+  readonly rows: number
+  /** Another one whenever the rows of the tree are others. */
+  readonly tag: string
+}
+
+export class BlockIndex {
+  readonly #options: BlockIndexOptions
+  readonly #trees: readonly IndexTree[]
+  readonly #sizes: readonly BlockSize[]
+  readonly #shape: string
+
+  constructor(options: BlockIndexOptions) {
+    const { collator } = options
+    this.#options = options
+    const own = options.trees.map((definition, i) => makeTree(collator, i, definition))
+    this.#trees = [...own, makeBackReferenceTree(collator)]
+    this.#sizes = this.#trees.map(() => new BlockSize(options.nodeBytes))
+    this.#shape = JSON.stringify(
+      options.trees.map(tree => [tree.order, tree.reducers.map(({ name }) => name)]),
+    )
+  }
+
+  /** Undefined: nothing there that can be used. */
+  async state(): Promise<IndexState | undefined> {
+    const state = await this.#options.store.read(readState)
+    return state !== undefined && this.#isOurs(state) ? state : undefined
+  }
+
+  #isOurs(state: IndexState): boolean {
+    if (state.format > INDEX_FORMAT)
+      throw new Failure('storage_newer', { subject: this.#options.store.id })
+    return (
+      state.format === INDEX_FORMAT &&
+      state.collator === this.#options.collator.version &&
+      state.shape === this.#shape
+    )
+  }
+
+  /** How rows of a tree sort, for those who make bounds. */
+  order(tree: number): RowOrder {
+    return this.#tree(tree).order
+  }
+
+  /** Goes on with a first build, or starts one: an index that is absent or out of date is emptied for it. */
+  async firstBuild(untilSeq: number): Promise<FirstBuild> {
+    const state = await this.#prepareBuild(untilSeq)
+    const { store, limits, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
+    assert(state.build !== undefined, 'a first build of an index that is ready')
+    return new FirstBuild(
+      { store, limits, trees: this.#trees, sortBytesMax, nodeBytes },
+      { ...state, build: state.build },
+    )
+  }
+
+  async #prepareBuild(untilSeq: number): Promise<IndexState> {
+    const fresh = this.#freshState(untilSeq)
+    const isOurs = (state: IndexState) => this.#isOurs(state)
+    return await this.#options.store.write(function* (tx) {
+      const known = yield* readState(tx)
+      if (known !== undefined && isOurs(known)) {
+        if (known.build === undefined) return known
+        // Of a build that died only the runs named in its state are of use.
+        const state = { ...known, version: known.version + 1 }
+        tx.deleteRange({ start: runChunkKey(known.build.nextRun, 0, 0), end: ALL_RUNS.end })
+        tx.deleteRange(ALL_NODES)
+        tx.put(STATE_KEY, encodeState(state))
+        return state
+      }
+      for (const range of [ALL_ROOTS, ALL_NODES, ALL_RUNS]) tx.deleteRange(range)
+      tx.put(STATE_KEY, encodeState(fresh))
+      return fresh
+    })
+  }
+
+  #freshState(untilSeq: number): IndexState {
+    const random = this.#options.random ?? randomBytes
+    return {
+      format: INDEX_FORMAT,
+      collator: this.#options.collator.version,
+      shape: this.#shape,
+      incarnation: random(INCARNATION_LENGTH).toString('latin1'),
+      phase: 'building',
+      progress: { seq: 0, purgeSeq: 0 },
+      version: 1,
+      nextNode: 1,
+      build: { untilSeq, documents: 0, nextRun: 0, runs: [] },
+    }
+  }
+
+  /** Sets the rows of these documents and moves the progress on. A document that comes twice counts as it came last. */
+  async update(documents: readonly DocumentRows[], progress: IndexProgress): Promise<void> {
+    const byId = new Map(documents.map(document => [document.id, document]))
+    await this.#updateSlices([...byId.values()], progress)
+  }
+
+  /** In as many transactions as their size asks for; only the last one moves the progress, so a crash repeats. */
+  async #updateSlices(
+    documents: readonly DocumentRows[],
+    progress: IndexProgress | undefined,
+  ): Promise<void> {
+    const isLong = documents.length > 1 && rowBytes(documents) > UPDATE_ROW_BYTES_MAX
+    if (!isLong && (await this.#tryUpdate(documents, progress))) return
+    const half = documents.length >>> 1
+    await this.#updateSlices(documents.slice(0, half), undefined)
+    await this.#updateSlices(documents.slice(half), progress)
+  }
+
+  /** False when the change is too large for one transaction and can be split. */
+  async #tryUpdate(
+    documents: readonly DocumentRows[],
+    progress: IndexProgress | undefined,
+  ): Promise<boolean> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const { state, plans } = await this.#plan(documents)
+      let nextNode = state.nextNode
+      const updates: { tree: number; update: FinishedUpdate }[] = []
+      for (const { tree, plan } of plans) {
+        const size = this.#sizes[tree] as BlockSize
+        updates.push({
+          tree,
+          update: await finishUpdate(this.#tree(tree), plan, size, () => nextNode++),
+        })
+      }
+      const bytes = updates.reduce((sum, { update }) => sum + nodeBytes(update), 0)
+      if (bytes > this.#writeBytesMax && documents.length > 1) return false
+      const next = {
+        ...state,
+        progress: progress ?? state.progress,
+        version: state.version + 1,
+        nextNode,
+      }
+      if (await this.#commit(state, next, updates)) return true
+    }
+    throw new Failure('engine_busy', { reason: 'The index is being changed by somebody else' })
+  }
+
+  get #writeBytesMax(): number {
+    return Math.min(UPDATE_WRITE_BYTES_MAX, this.#options.limits.transactionBytesMax / 2)
+  }
+
+  async #plan(
+    documents: readonly DocumentRows[],
+  ): Promise<{ state: IndexState; plans: { tree: number; plan: UpdatePlan }[] }> {
+    const { store, cache } = this.#options
+    const trees = this.#trees
+    const sizes = this.#sizes
+    return await store.read(function* (tx) {
+      const state = yield* readState(tx)
+      assert(state?.phase === 'ready', 'an update of an index that is not ready')
+      const edits = yield* planBatch(tx, trees, cache, documents)
+      const plans: { tree: number; plan: UpdatePlan }[] = []
+      for (const [i, tree] of trees.entries()) {
+        if (edits[i]?.length === 0) continue
+        const root = yield* readRoot(tx, tree)
+        const nodes = new NodeReader(tx, tree, cache, state.incarnation)
+        const plan = yield* planUpdate(nodes, root, edits[i] ?? [], sizes[i] as BlockSize)
+        if (plan !== undefined) plans.push({ tree: i, plan })
+      }
+      return { state, plans }
+    })
+  }
+
+  async #commit(
+    before: IndexState,
+    after: IndexState,
+    updates: readonly { tree: number; update: FinishedUpdate }[],
+  ): Promise<boolean> {
+    const { store, limits } = this.#options
+    const trees = this.#trees
+    return await store.write(function* (tx) {
+      const now = yield* readState(tx)
+      if (now?.version !== before.version || now.incarnation !== before.incarnation) return false
+      for (const { tree, update } of updates) {
+        for (const { node, packed } of update.nodes) putNode(tx, node, packed, limits.valueBytesMax)
+        for (const { node, length } of update.removed)
+          deleteNode(tx, node, length, limits.valueBytesMax)
+        const key = rootKey((trees[tree] as IndexTree).number)
+        if (update.root === undefined) tx.delete(key)
+        else tx.put(key, encodeRoot({ incarnation: after.incarnation, ...update.root }))
+      }
+      tx.put(STATE_KEY, encodeState(after))
+      return true
+    })
+  }
+
+  async info(tree: number): Promise<TreeInfo> {
+    const shape = this.#tree(tree)
+    const root = await this.#options.store.read(tx => readRoot(tx, shape))
+    if (root === undefined) return { rows: 0, tag: 'empty' }
+    const incarnation = Buffer.from(root.incarnation, 'latin1').toString('hex')
+    return { rows: root.entry.rows, tag: `${incarnation}-${root.entry.node}` }
+  }
+
+  /** Rows in order. The first batch is read at once, together with total and offset. */
+  async openScan(tree: number, options: RowScanOptions): Promise<RowScan> {
+    const { store, cache } = this.#options
+    const shape = this.#tree(tree)
+    const position = startOfScan(options)
+    const first = await store.read(function* (tx) {
+      const root = yield* readRoot(tx, shape)
+      if (root === undefined) return undefined
+      const offset = yield* scanOffset(
+        new NodeReader(tx, shape, cache, root.incarnation),
+        root,
+        options,
+      )
+      const batch =
+        position === undefined
+          ? undefined
+          : yield* readRowBatch(tx, shape, cache, options, position)
+      return { total: root.entry.rows, offset, batch }
+    })
+    async function* batches(): AsyncGenerator<readonly RowSlice[]> {
+      let batch = first?.batch
+      while (batch !== undefined) {
+        if (batch.slices.length > 0) yield batch.slices
+        const { next } = batch
+        if (next === undefined) return
+        batch = await store.read(tx => readRowBatch(tx, shape, cache, options, next))
+      }
+    }
+    return { total: first?.total ?? 0, offset: first?.offset ?? 0, batches: batches() }
+  }
+
+  /** The reduction of all rows of a range; undefined when it has none. */
+  async reduceRange(tree: number, reducer: number, range: PlaceRange): Promise<Buffer | undefined> {
+    const { store, cache } = this.#options
+    const shape = this.#tree(tree)
+    const parts = await store.read(function* (tx) {
+      const root = yield* readRoot(tx, shape)
+      if (root === undefined) return []
+      const nodes = new NodeReader(tx, shape, cache, root.incarnation)
+      return yield* partsBetween(nodes, root, range.lower, range.upper)
+    })
+    const [reduction] = await reduceParts(this.#reducer(shape, reducer), reducer, [parts])
+    return reduction
+  }
+
+  /** The reductions of groups of rows, in batches. */
+  async *reduceGroups(
+    tree: number,
+    reducer: number,
+    options: GroupScanOptions,
+  ): AsyncGenerator<readonly ReducedGroup[]> {
+    const { store, cache } = this.#options
+    const shape = this.#tree(tree)
+    let position = startOfScan(options)
+    while (position !== undefined) {
+      const at = position
+      const { groups, next } = await store.read(tx => readGroupBatch(tx, shape, cache, options, at))
+      position = next
+      if (groups.length === 0) continue
+      const lists = groups.map(({ parts }) => parts)
+      const reductions = await reduceParts(this.#reducer(shape, reducer), reducer, lists)
+      yield groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
+    }
+  }
+
+  #reducer(tree: IndexTree, reducer: number) {
+    const found = tree.reducers[reducer]
+    assert(found !== undefined, 'a reducer that the index does not have')
+    return found
+  }
+
+  #tree(tree: number): IndexTree {
+    const found = this.#trees[tree]
+    assert(found !== undefined, 'a tree that the index does not have')
+    return found
+  }
+}
+
+function rowBytes(documents: readonly DocumentRows[]): number {
+  let bytes = 0
+  for (const { rows } of documents) {
+    for (const row of rows.flat()) bytes += row.keyText.length + row.valueText.length
+  }
+  return bytes
+}
+
+const nodeBytes = (update: FinishedUpdate): number =>
+  update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
+
+const SORT_BYTES_MAX = 64 * 1024 * 1024
+const UPDATE_ROW_BYTES_MAX = 8 * 1024 * 1024
+const UPDATE_WRITE_BYTES_MAX = 16 * 1024 * 1024
+const ATTEMPTS_MAX = 5

@@ -1,0 +1,280 @@
+/**
+ * The first build of an index: rows are collected and sorted in memory, spilled to sorted runs when there are many,
+ * and at the end all trees are built in one go from rows in order.
+ *
+ * After every spill the state says how far the build has come, so a build that died goes on from there. A document
+ * that comes more than once counts as it came last. Until `finish` has resolved the index cannot be asked.
+ */
+import { Failure } from '../../base/errors.ts'
+import type { EngineLimits, Store } from '../../engine/engine.ts'
+import { BlockSize, type NodeBytes } from './block-size.ts'
+import { ALL_RUNS, rootKey, runRange, STATE_KEY } from './index-keys.ts'
+import type { DocumentRows, IndexProgress } from './index-rows.ts'
+import { type BuildState, encodeState, type IndexState, readState } from './index-state.ts'
+import { encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
+import { NodeSink } from './node-sink.ts'
+import { parseRecord, RowRecords } from './row-records.ts'
+import { mergeRuns, RunWriter } from './sorted-runs.ts'
+import { TreeBuilder } from './tree-builder.ts'
+
+export interface FirstBuildOptions {
+  readonly store: Store
+  readonly limits: EngineLimits
+  /** Those of the rows, then the one of the back references. */
+  readonly trees: readonly IndexTree[]
+  /** Memory for rows before they are spilled. */
+  readonly sortBytesMax: number
+  readonly nodeBytes: NodeBytes | undefined
+}
+
+export class FirstBuild {
+  readonly #options: FirstBuildOptions
+  readonly #records: RowRecords
+  #state: IndexState & { readonly build: BuildState }
+  #documents: number
+  #progress: IndexProgress
+
+  constructor(options: FirstBuildOptions, state: IndexState & { readonly build: BuildState }) {
+    this.#options = options
+    this.#records = new RowRecords(options.trees)
+    this.#state = state
+    this.#documents = state.build.documents
+    this.#progress = state.progress
+  }
+
+  /** What is safely in, also after a crash; a build that goes on continues behind it. */
+  get savedProgress(): IndexProgress {
+    return this.#state.progress
+  }
+
+  get untilSeq(): number {
+    return this.#state.build.untilSeq
+  }
+
+  async add(documents: readonly DocumentRows[], progress: IndexProgress): Promise<void> {
+    for (const document of documents) this.#records.addDocument(document, this.#documents++)
+    this.#progress = progress
+    if (this.#records.byteLength >= this.#options.sortBytesMax) await this.#spill()
+  }
+
+  /** Builds the trees and makes the index ready. */
+  async finish(): Promise<IndexState> {
+    if (this.#state.build.runs.length > 0) await this.#spill()
+    const { store, limits, trees } = this.#options
+    const sink = new NodeSink(store, limits.valueBytesMax, this.#state.nextNode)
+    const roots: { tree: number; root: TreeRoot }[] = []
+    // The back references come first: they tell which documents came more than once.
+    const last = trees.length - 1
+    const latest = new Map<string, number>()
+    for (const number of [last, ...trees.keys()].slice(0, trees.length)) {
+      const root = await this.#buildTree(number, sink, latest)
+      const { incarnation } = this.#state
+      if (root !== undefined)
+        roots.push({ tree: trees[number]?.number ?? 0, root: { incarnation, ...root } })
+    }
+    await sink.drain(0)
+    return await this.#makeReady(roots, sink.nextNode)
+  }
+
+  async #makeReady(
+    roots: readonly { tree: number; root: TreeRoot }[],
+    nextNode: number,
+  ): Promise<IndexState> {
+    const ready: IndexState = {
+      ...this.#state,
+      phase: 'ready',
+      progress: this.#progress,
+      version: this.#state.version + 1,
+      nextNode,
+      build: undefined,
+    }
+    await this.#write(ready, tx => {
+      for (const { tree, root } of roots) tx.put(rootKey(tree), encodeRoot(root))
+      tx.deleteRange(ALL_RUNS)
+    })
+    return ready
+  }
+
+  async #buildTree(
+    number: number,
+    sink: NodeSink,
+    latest: Map<string, number>,
+  ): Promise<Omit<TreeRoot, 'incarnation'> | undefined> {
+    const isBackReferences = number === this.#options.trees.length - 1
+    const tree = this.#options.trees[number] as IndexTree
+    const builder = new TreeBuilder(tree, sink, new BlockSize(this.#options.nodeBytes))
+    const filter = isBackReferences
+      ? new BackReferenceFilter(latest)
+      : new StaleFilter(tree, latest)
+    for await (const records of this.#recordsOf(number)) {
+      for (const record of records) {
+        const kept = filter.pass(record)
+        if (kept === undefined) continue
+        const { place, text, lengths } = parseRecord(kept)
+        builder.add(place, text, lengths)
+        if (builder.isFull) await builder.flush()
+      }
+    }
+    const rest = filter.end()
+    if (rest !== undefined) {
+      const { place, text, lengths } = parseRecord(rest)
+      builder.add(place, text, lengths)
+    }
+    return await builder.finish()
+  }
+
+  async *#recordsOf(tree: number): AsyncGenerator<Buffer[]> {
+    const { store, trees } = this.#options
+    const runs = this.#state.build.runs.map(({ run }) => run)
+    if (runs.length > 0) {
+      yield* mergeRuns(store, runs, trees, tree)
+      return
+    }
+    const offsets = this.#records.sorted(tree)
+    for (let from = 0; from < offsets.length; from += RECORDS_AT_ONCE) {
+      const part = offsets.subarray(from, from + RECORDS_AT_ONCE)
+      yield Array.from(part, offset => this.#records.record(tree, offset))
+    }
+  }
+
+  /** Writes what is in memory as a run, and merges runs when there are many. */
+  async #spill(): Promise<void> {
+    const { build } = this.#state
+    const writer = this.#writer(build.nextRun)
+    for (const tree of this.#options.trees.keys()) {
+      for (const offset of this.#records.sorted(tree)) {
+        writer.add(tree, this.#records.record(tree, offset))
+        if (writer.isFull) await writer.drain()
+      }
+    }
+    await writer.finish()
+    this.#records.clear()
+    const runs = [...build.runs, { run: build.nextRun, level: 0 }]
+    await this.#saveRuns(runs, [])
+    await this.#mergeFullLevels()
+  }
+
+  /** Sixteen runs of a level become one of the next, so no merge ever reads from many at once. */
+  async #mergeFullLevels(): Promise<void> {
+    for (let level = 0; ; level++) {
+      const { runs, nextRun } = this.#state.build
+      const full = runs.filter(run => run.level === level)
+      if (full.length < MERGED_RUNS) return
+      const writer = this.#writer(nextRun)
+      const { store, trees } = this.#options
+      for (const tree of trees.keys()) {
+        for await (const records of mergeRuns(
+          store,
+          full.map(({ run }) => run),
+          trees,
+          tree,
+        )) {
+          for (const record of records) writer.add(tree, record)
+          if (writer.isFull) await writer.drain()
+        }
+      }
+      await writer.finish()
+      const left = runs.filter(run => run.level !== level)
+      await this.#saveRuns(
+        [...left, { run: nextRun, level: level + 1 }],
+        full.map(({ run }) => run),
+      )
+    }
+  }
+
+  #writer(run: number): RunWriter {
+    const { store, limits } = this.#options
+    return new RunWriter(store, run, limits.valueBytesMax)
+  }
+
+  async #saveRuns(runs: BuildState['runs'], dropped: readonly number[]): Promise<void> {
+    const build = {
+      ...this.#state.build,
+      documents: this.#documents,
+      nextRun: this.#state.build.nextRun + 1,
+      runs,
+    }
+    const state = {
+      ...this.#state,
+      progress: this.#progress,
+      version: this.#state.version + 1,
+      build,
+    }
+    await this.#write(state, tx => {
+      for (const run of dropped) tx.deleteRange(runRange(run))
+    })
+    this.#state = state
+  }
+
+  /** Writes the state, provided nobody else did since. */
+  async #write(state: IndexState, more: (tx: BuildWriteTx) => void): Promise<void> {
+    const { version, incarnation } = this.#state
+    await this.#options.store.write(function* (tx) {
+      const now = yield* readState(tx)
+      if (now?.version !== version || now.incarnation !== incarnation) {
+        throw new Failure('engine_busy', { reason: 'The index is being built by somebody else' })
+      }
+      more(tx)
+      tx.put(STATE_KEY, encodeState(state))
+    })
+  }
+}
+
+type BuildWriteTx = Parameters<Parameters<Store['write']>[0]>[0]
+
+/** Keeps of each document the latest back reference, and notes the documents that came more than once. */
+class BackReferenceFilter {
+  readonly #latest: Map<string, number>
+  #held: Buffer | undefined
+
+  constructor(latest: Map<string, number>) {
+    this.#latest = latest
+  }
+
+  /** Records of one document follow each other, the latest last: so each is held until another document comes. */
+  pass(record: Buffer): Buffer | undefined {
+    const held = this.#held
+    this.#held = record
+    if (held === undefined) return undefined
+    const one = parseRecord(held)
+    const two = parseRecord(record)
+    if (!one.place.equals(two.place)) return hasRows(held)
+    this.#latest.set(two.place.toString('latin1'), two.document)
+    return undefined
+  }
+
+  end(): Buffer | undefined {
+    return this.#held === undefined ? undefined : hasRows(this.#held)
+  }
+}
+
+/** A document without rows has a record here, which says that earlier ones are void, and none in the tree. */
+const hasRows = (record: Buffer): Buffer | undefined =>
+  parseRecord(record).lengths.value === 0 ? undefined : record
+
+/** Drops rows of documents that came again later. */
+class StaleFilter {
+  readonly #tree: IndexTree
+  readonly #latest: ReadonlyMap<string, number>
+
+  constructor(tree: IndexTree, latest: ReadonlyMap<string, number>) {
+    this.#tree = tree
+    this.#latest = latest
+  }
+
+  pass(record: Buffer): Buffer | undefined {
+    if (this.#latest.size === 0) return record
+    const { text, lengths, document } = parseRecord(record)
+    const start = this.#tree.frame.beforeId.length
+    const id = JSON.parse(text.toString('utf8', start, start + lengths.id)) as string
+    const latest = this.#latest.get(Buffer.from(id).toString('latin1'))
+    return latest === undefined || latest === document ? record : undefined
+  }
+
+  end(): undefined {
+    return undefined
+  }
+}
+
+const MERGED_RUNS = 16
+const RECORDS_AT_ONCE = 1024

@@ -1,0 +1,58 @@
+/**
+ * The life of an index, kept in its store under one key.
+ *
+ *     absent    nothing there, or written by another format, another ICU or for other reducers: start anew
+ *     building  a first build is under way; rows wait in sorted runs, nothing can be asked
+ *     ready     can be asked; `progress` says up to which change of the database
+ *
+ * `version` counts every change of the index: it is the base of ETags, and an update checks that nobody else
+ * changed the index since it read. The record is JSON: it is small, and whoever looks into a store can read it.
+ */
+import type { ReadTx, Steps } from '../../engine/engine.ts'
+import { STATE_KEY } from './index-keys.ts'
+import type { IndexProgress } from './index-rows.ts'
+
+export interface IndexState {
+  readonly format: number
+  /** Sort keys are only good for the ICU they were made with. */
+  readonly collator: string
+  /** Names the trees and reducers, in order. */
+  readonly shape: string
+  readonly incarnation: string
+  readonly phase: 'building' | 'ready'
+  readonly progress: IndexProgress
+  readonly version: number
+  readonly nextNode: number
+  readonly build: BuildState | undefined
+}
+
+/** A first build that can go on after the process died. */
+export interface BuildState {
+  /** The change at which the build ends; later ones are left to updates. */
+  readonly untilSeq: number
+  readonly documents: number
+  readonly nextRun: number
+  readonly runs: readonly RunState[]
+}
+
+export interface RunState {
+  readonly run: number
+  /** How often its rows were merged. */
+  readonly level: number
+}
+
+/** Version 1: the first. */
+export const INDEX_FORMAT = 1
+
+export function* readState(tx: ReadTx): Steps<IndexState | undefined> {
+  const bytes = yield* tx.get(STATE_KEY)
+  if (bytes === undefined) return undefined
+  const stored = JSON.parse(bytes.toString()) as Omit<IndexState, 'build'> & { build?: BuildState }
+  const incarnation = Buffer.from(stored.incarnation, 'hex').toString('latin1')
+  return { ...stored, build: stored.build, incarnation }
+}
+
+export function encodeState(state: IndexState): Buffer {
+  const incarnation = Buffer.from(state.incarnation, 'latin1').toString('hex')
+  return Buffer.from(JSON.stringify({ ...state, incarnation }))
+}

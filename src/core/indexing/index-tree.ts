@@ -1,0 +1,82 @@
+/**
+ * One tree of an index: what its rows look like, how they sort and what sums them up, and the record that names
+ * its root. An index has a tree for each of its views and one more, the back references, that tells which rows a
+ * document has (back-references.ts).
+ *
+ * Format of a root record: the incarnation (8 bytes), the height (0: the root is a block), node number, rows, and the
+ * reductions of all rows. A tree without rows has no record.
+ */
+import type { Collator } from '../../base/collate/collator.ts'
+import { KeyWriter } from '../../base/collate/key-writer.ts'
+import type { ReadTx, Steps } from '../../engine/engine.ts'
+import type { ChildEntry } from './branch-node.ts'
+import { appendBlob, appendVarint, ByteReader } from './byte-codec.ts'
+import { rootKey } from './index-keys.ts'
+import type { Reducer } from './reducer.ts'
+import { BARE_FRAME, type RowFrame, WIRE_FRAME } from './row-block.ts'
+import { RowOrder, type TreeOrder } from './row-order.ts'
+
+export interface IndexTree {
+  readonly number: number
+  readonly order: RowOrder
+  readonly frame: RowFrame
+  readonly reducers: readonly Reducer[]
+}
+
+/** What an index kind says about each of its trees. */
+export interface TreeDefinition {
+  readonly order: TreeOrder
+  readonly reducers: readonly Reducer[]
+}
+
+export const BACK_REFERENCE_TREE = 0xffff
+
+export const makeTree = (
+  collator: Collator,
+  number: number,
+  definition: TreeDefinition,
+): IndexTree => ({
+  number,
+  order: new RowOrder(collator, definition.order),
+  frame: WIRE_FRAME,
+  reducers: definition.reducers,
+})
+
+export const makeBackReferenceTree = (collator: Collator): IndexTree => ({
+  number: BACK_REFERENCE_TREE,
+  order: new RowOrder(collator, 'id'),
+  frame: BARE_FRAME,
+  reducers: [],
+})
+
+export interface TreeRoot {
+  readonly incarnation: string
+  /** Levels of branches above the blocks. */
+  readonly height: number
+  readonly entry: ChildEntry
+}
+
+export function* readRoot(tx: ReadTx, tree: IndexTree): Steps<TreeRoot | undefined> {
+  const bytes = yield* tx.get(rootKey(tree.number))
+  if (bytes === undefined) return undefined
+  const reader = new ByteReader(bytes)
+  const incarnation = reader.take(INCARNATION_LENGTH).toString('latin1')
+  const height = reader.varint()
+  const node = reader.varint()
+  const rows = reader.varint()
+  const reductions = tree.reducers.map(() => reader.blob())
+  return { incarnation, height, entry: { separator: NOTHING, node, rows, reductions } }
+}
+
+export function encodeRoot(root: TreeRoot): Buffer {
+  const out = new KeyWriter()
+  out.append(Buffer.from(root.incarnation, 'latin1'))
+  appendVarint(out, root.height)
+  appendVarint(out, root.entry.node)
+  appendVarint(out, root.entry.rows)
+  for (const reduction of root.entry.reductions) appendBlob(out, reduction)
+  return out.copy()
+}
+
+export const INCARNATION_LENGTH = 8
+const NOTHING = Buffer.alloc(0)

@@ -1,0 +1,109 @@
+/**
+ * The order of rows in an index: by the sort key of the key text, then by document id, bytewise.
+ *
+ * A row's *place* is its sort key followed by its id. Sort keys are never the beginning of one another, so places
+ * compare as plain bytes, and so does every bound of a range. Rows of one document under equal keys share a
+ * place; they stay in the order they were emitted in. Blocks do not hold sort keys: they are made again from
+ * the key text when a search needs some, which halves the index on disk.
+ */
+import type { Collation, Collator } from '../../base/collate/collator.ts'
+import { KeyWriter } from '../../base/collate/key-writer.ts'
+import type { RowBlock } from './row-block.ts'
+
+/** `id`: rows have no key and sort by document id alone. */
+export type TreeOrder = Collation | 'id'
+
+export class RowOrder {
+  readonly #collator: Collator
+  readonly #order: TreeOrder
+  readonly #scratch = new KeyWriter()
+
+  constructor(collator: Collator, order: TreeOrder) {
+    this.#collator = collator
+    this.#order = order
+  }
+
+  /** Appends the place of a row that is not in a block yet; `id` is plain UTF-8. */
+  appendPlace(out: KeyWriter, keyText: Uint8Array, id: Uint8Array): void {
+    if (this.#order !== 'id') {
+      this.#collator.append(out, keyText, 0, keyText.length, this.#order)
+    }
+    out.append(id)
+  }
+
+  place(keyText: Uint8Array, id: Uint8Array): Buffer {
+    this.#scratch.reset()
+    this.appendPlace(this.#scratch, keyText, id)
+    return this.#scratch.copy()
+  }
+
+  placeOf(block: RowBlock, row: number): Buffer {
+    this.#writePlace(block, row)
+    return this.#scratch.copy()
+  }
+
+  /** The sort key alone: the beginning of the places of all rows with an equal key. */
+  sortKeyOf(block: RowBlock, row: number): Buffer {
+    return this.#order === 'id' ? Buffer.alloc(0) : this.sortKey(block.keyText(row))
+  }
+
+  sortKey(keyText: Uint8Array): Buffer {
+    return this.#order === 'id' ? Buffer.alloc(0) : this.#collator.sortKey(keyText, this.#order)
+  }
+
+  compare(block: RowBlock, row: number, place: Uint8Array): number {
+    this.#writePlace(block, row)
+    const { bytes, length } = this.#scratch
+    return bytes.compare(place, 0, place.length, 0, length)
+  }
+
+  /** The first row at or after `place`, from row `from` on; `block.count` when there is none. */
+  lowerBound(block: RowBlock, place: Uint8Array, from = 0): number {
+    let low = from
+    let high = block.count
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.compare(block, middle, place) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #writePlace(block: RowBlock, row: number): void {
+    const out = this.#scratch
+    out.reset()
+    if (this.#order !== 'id') {
+      const start = block.keyStart(row)
+      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.#order)
+    }
+    appendId(out, block, row)
+  }
+}
+
+/** In the wire frame ids are JSON strings; nearly all of them have no escapes. */
+function appendId(out: KeyWriter, block: RowBlock, row: number): void {
+  const { bytes } = block
+  const start = block.idStart(row)
+  const end = start + block.idLength(row)
+  if (bytes[start] !== QUOTE || block.frame.beforeId.length === 0) {
+    out.append(bytes, start, end)
+    return
+  }
+  out.append(idBytes(bytes.subarray(start, end)))
+}
+
+/** The UTF-8 of an id written as a JSON string. */
+export function idBytes(idText: Buffer): Buffer {
+  if (!idText.includes(BACKSLASH)) return idText.subarray(1, idText.length - 1)
+  return Buffer.from(JSON.parse(idText.toString()) as string)
+}
+
+/** Comes after the places of all rows under a sort key: no byte of UTF-8 is FF. */
+export const afterKey = (sortKey: Uint8Array): Buffer => Buffer.concat([sortKey, END_OF_IDS])
+/** The first place after `place`. */
+export const afterPlace = (place: Uint8Array): Buffer => Buffer.concat([place, NEXT])
+
+const END_OF_IDS = Uint8Array.of(0xff)
+const NEXT = Uint8Array.of(0)
+const QUOTE = 0x22
+const BACKSLASH = 0x5c

@@ -1,0 +1,227 @@
+/**
+ * Rows of ranges of places, forward or in reverse, in batches that are each read from one state of the store.
+ *
+ * Positions (skip, offset) come from the counts in the tree and cost no walk. Between batches nothing is held:
+ * the scan goes on after the last place it gave, so rows that change meanwhile may show up further on, and a
+ * row is never given twice. A batch ends at the end of a block, and never between rows that share a place.
+ */
+import type { ReadTx, Steps } from '../../engine/engine.ts'
+import type { IndexTree, TreeRoot } from './index-tree.ts'
+import { readRoot } from './index-tree.ts'
+import { type NodeCache, NodeReader } from './node-store.ts'
+import type { RowSlice } from './row-block.ts'
+import { afterPlace } from './row-order.ts'
+import { rowsBefore, TreeCursor } from './tree-cursor.ts'
+
+/** From `lower` (included) to `upper` (left out); undefined leaves a side open. */
+export interface PlaceRange {
+  readonly lower?: Buffer | undefined
+  readonly upper?: Buffer | undefined
+}
+
+export interface RowScanOptions {
+  /** Given one after the other, in this order also when `reverse`. */
+  readonly ranges: readonly PlaceRange[]
+  readonly reverse: boolean
+  /** Over all ranges together. */
+  readonly skip: number
+  readonly limit: number
+  /** About the text of one batch; bounds the time one transaction takes. */
+  readonly batchBytesMax?: number | undefined
+}
+
+/** Where a scan stands between batches. */
+export interface ScanPosition {
+  readonly range: number
+  readonly bounds: PlaceRange
+  readonly skip: number
+  readonly limit: number
+}
+
+export interface RowBatch {
+  /** In the order of the scan; the rows inside a slice always in the order of the tree. */
+  readonly slices: readonly RowSlice[]
+  /** Undefined when all is said. */
+  readonly next: ScanPosition | undefined
+}
+
+export const startOfScan = (options: RowScanOptions): ScanPosition | undefined =>
+  options.ranges.length === 0 || options.limit === 0
+    ? undefined
+    : {
+        range: 0,
+        bounds: options.ranges[0] as PlaceRange,
+        skip: options.skip,
+        limit: options.limit,
+      }
+
+/** Rows before the first one given, in the direction of the scan. */
+export function* scanOffset(
+  nodes: NodeReader,
+  root: TreeRoot,
+  options: RowScanOptions,
+): Steps<number> {
+  const total = root.entry.rows
+  const first = options.ranges[0]
+  if (first === undefined) return 0
+  const bound = options.reverse ? first.upper : first.lower
+  if (bound === undefined) return Math.min(total, options.skip)
+  const before = yield* rowsBefore(nodes, root, bound)
+  return Math.min(total, (options.reverse ? total - before : before) + options.skip)
+}
+
+export function* readRowBatch(
+  tx: ReadTx,
+  tree: IndexTree,
+  cache: NodeCache,
+  options: RowScanOptions,
+  position: ScanPosition,
+): Steps<RowBatch> {
+  const root = yield* readRoot(tx, tree)
+  if (root === undefined) return { slices: [], next: undefined }
+  const nodes = new NodeReader(tx, tree, cache, root.incarnation)
+  const batch = new Batch(options, position)
+  while (batch.isOpen) {
+    const start = yield* startRow(nodes, root, batch)
+    if (start === undefined) batch.endRange()
+    else if (options.reverse) yield* takeBackward(nodes, batch, start)
+    else yield* takeForward(nodes, batch, start)
+  }
+  return { slices: batch.slices, next: batch.position }
+}
+
+/** The batch under construction and where the scan stands. */
+class Batch {
+  readonly slices: RowSlice[] = []
+  readonly #options: RowScanOptions
+  #position: ScanPosition | undefined
+  #bytesLeft: number
+
+  constructor(options: RowScanOptions, position: ScanPosition) {
+    this.#options = options
+    this.#position = position
+    this.#bytesLeft = options.batchBytesMax ?? BATCH_BYTES_MAX
+  }
+
+  get position(): ScanPosition | undefined {
+    return this.#position
+  }
+
+  get at(): ScanPosition {
+    return this.#position as ScanPosition
+  }
+
+  get isReverse(): boolean {
+    return this.#options.reverse
+  }
+
+  get isOpen(): boolean {
+    return this.#position !== undefined && this.#bytesLeft > 0
+  }
+
+  take(slice: RowSlice): void {
+    if (slice.from >= slice.to) return
+    this.slices.push(slice)
+    this.#bytesLeft -= slice.block.text(slice.from, slice.to).length
+    const limit = this.at.limit - (slice.to - slice.from)
+    this.#position = limit === 0 ? undefined : { ...this.at, limit, skip: 0 }
+  }
+
+  skipRows(count: number): void {
+    this.#position = { ...this.at, skip: this.at.skip - count }
+  }
+
+  moveBounds(bounds: PlaceRange): void {
+    this.#position = { ...this.at, bounds, skip: 0 }
+  }
+
+  endRange(): void {
+    if (this.#position === undefined) return
+    const range = this.#position.range + 1
+    const bounds = this.#options.ranges[range]
+    // Many small ranges cost more than their bytes: each takes a walk down the tree.
+    this.#bytesLeft -= RANGE_COST_BYTES
+    this.#position = bounds === undefined ? undefined : { ...this.#position, range, bounds }
+  }
+}
+
+interface StartRow {
+  readonly cursor: TreeCursor
+  /** Forward: the first row to give. Backward: the row after the first one to give. */
+  readonly row: number
+}
+
+/** Goes to where the range begins, past the rows to skip; undefined when nothing of the range is left. */
+function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<StartRow | undefined> {
+  const { bounds, skip, limit } = batch.at
+  const { lower, upper } = bounds
+  const isReverse = batch.isReverse
+  const cursor = new TreeCursor(nodes, root)
+  if (limit === 0) return undefined
+  if (skip > 0) {
+    const first = lower === undefined ? 0 : yield* rowsBefore(nodes, root, lower)
+    const end = upper === undefined ? root.entry.rows : yield* rowsBefore(nodes, root, upper)
+    if (end - first <= skip) {
+      batch.skipRows(Math.max(0, end - first))
+      return undefined
+    }
+    const row = yield* cursor.seekRow(isReverse ? end - skip - 1 : first + skip)
+    return { cursor, row: isReverse ? row + 1 : row }
+  }
+  if (!isReverse)
+    return {
+      cursor,
+      row: lower === undefined ? yield* cursor.seekRow(0) : yield* cursor.seek(lower),
+    }
+  if (upper === undefined) return { cursor, row: (yield* cursor.seekRow(root.entry.rows - 1)) + 1 }
+  const row = yield* cursor.seek(upper)
+  if (row > 0) return { cursor, row }
+  return (yield* cursor.previous()) ? { cursor, row: cursor.block.count } : undefined
+}
+
+function* takeForward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow): Steps<void> {
+  const { order } = nodes.tree
+  let from = row
+  for (;;) {
+    const { block } = cursor
+    const { upper } = batch.at.bounds
+    const next = cursor.upperSeparator()
+    // Only the last block of a range has to be searched for its end.
+    const isWhole = upper === undefined || (next !== undefined && Buffer.compare(next, upper) < 0)
+    const end = isWhole ? block.count : order.lowerBound(block, upper, from)
+    batch.take({ block, from, to: Math.min(end, from + batch.at.limit) })
+    if (batch.position === undefined) return
+    if (end < block.count || next === undefined) return batch.endRange()
+    if (!batch.isOpen) {
+      const last = order.placeOf(block, block.count - 1)
+      if (!last.equals(next)) return batch.moveBounds({ lower: afterPlace(last), upper })
+    }
+    yield* cursor.next()
+    from = 0
+  }
+}
+
+function* takeBackward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow): Steps<void> {
+  const { order } = nodes.tree
+  let to = row
+  for (;;) {
+    const { block } = cursor
+    const { lower } = batch.at.bounds
+    const separator = cursor.lowerSeparator()
+    const isWhole = lower === undefined || Buffer.compare(separator, lower) >= 0
+    const start = isWhole ? 0 : order.lowerBound(block, lower)
+    batch.take({ block, from: Math.max(start, to - batch.at.limit), to })
+    if (batch.position === undefined) return
+    if (start > 0) return batch.endRange()
+    if (!batch.isOpen) {
+      const first = order.placeOf(block, 0)
+      if (!first.equals(separator)) return batch.moveBounds({ lower, upper: first })
+    }
+    if (!(yield* cursor.previous())) return batch.endRange()
+    to = cursor.block.count
+  }
+}
+
+/** Some milliseconds of one transaction. */
+const BATCH_BYTES_MAX = 256 * 1024
+const RANGE_COST_BYTES = 1024

@@ -1,0 +1,93 @@
+/**
+ * The front door of the document database: what it can do, for the HTTP API, the application and replication alike.
+ *
+ * `ServerOperations` is about the server; `DatabaseOperations` about one database for one user, who was found to be a
+ * member when it was opened. Somebody who may see less (an offline user) gets another implementation of the same
+ * interface that answers less; no caller knows the difference.
+ */
+import type { AuthSettings } from '../auth/auth-settings.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Security } from '../auth/security-object.ts'
+import type { User } from '../auth/user.ts'
+import type { Configuration } from '../configuration/configuration.ts'
+import type { Database } from '../database/database.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { Task } from '../tasks/active-tasks.ts'
+
+export interface ServerOperations {
+  readonly dialect: Dialect
+  readonly configuration: Configuration
+  readonly authSettings: AuthSettings
+  readonly authenticator: Authenticator
+  readonly node: NodeOperations
+
+  databaseNames(): Promise<string[]>
+  /** Undefined when there is none. */
+  databaseInfo(name: string): Promise<DatabaseInfo | undefined>
+  createDatabase(user: User, name: string, options: NewDatabase): Promise<void>
+  deleteDatabase(user: User, name: string): Promise<void>
+  /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
+  open(user: User, name: string): Promise<DatabaseOperations>
+  newIds(count: number): string[]
+  tasks(): Promise<Task[]>
+}
+
+export interface NewDatabase {
+  readonly q?: number
+  readonly n?: number
+  readonly partitioned?: boolean
+}
+
+/** This node: its name, configuration and place in the cluster. */
+export interface NodeOperations {
+  readonly name: string
+  changeConfig(change: ConfigEdit): Promise<string | undefined>
+  reloadConfig(): Promise<void>
+  clusterState(ensured: readonly string[]): Promise<ClusterState>
+  setUpCluster(user: User, request: Readonly<Record<string, unknown>>): Promise<void>
+}
+
+export interface ConfigEdit {
+  readonly section: string
+  readonly key: string
+  readonly value: string | undefined
+  readonly persist: boolean
+  /** The value of an admin is a hash already. */
+  readonly raw: boolean
+}
+
+export type ClusterState =
+  | 'cluster_disabled'
+  | 'single_node_disabled'
+  | 'single_node_enabled'
+  | 'cluster_enabled'
+  | 'cluster_finished'
+
+export interface DatabaseInfo {
+  readonly name: string
+  readonly createdMs: number
+  readonly updateSeq: string
+  readonly purgeSeq: number
+  readonly purgeSeqText: string
+  readonly fileBytes: number
+  readonly liveBytes: number
+  readonly externalBytes: number
+  readonly liveCount: number
+  readonly deletedCount: number
+  readonly compactRunning: boolean
+  readonly partitioned: boolean
+  readonly q: number
+  readonly n: number
+}
+
+export interface DatabaseOperations {
+  readonly name: string
+  readonly user: User
+  readonly security: Security
+  /** The storage beneath; for the operations' own files. */
+  readonly database: Database
+  info(): Promise<DatabaseInfo>
+  /** The security object as JSON text. */
+  securityText(): Promise<Buffer>
+  setSecurity(text: Buffer): Promise<void>
+}

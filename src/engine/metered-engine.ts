@@ -1,0 +1,191 @@
+/**
+ * Counts and times what is asked of an engine. `snapshot()` gives the figures since the start; whoever publishes them
+ * takes differences. The clock is an argument; counting costs two readings of it per operation.
+ */
+import type {
+  Engine,
+  EngineLimits,
+  Entry,
+  Key,
+  Range,
+  ReadTx,
+  ScanOptions,
+  Steps,
+  Store,
+  StoreId,
+  StoreSize,
+  WriteTx,
+} from './engine.ts'
+
+/** `scan` counts batches and the time spent reading them, not what the consumer does between. */
+export type MeteredOperation =
+  | 'get'
+  | 'read'
+  | 'write'
+  | 'scan'
+  | 'size'
+  | 'compact'
+  | 'createStore'
+  | 'deleteStore'
+  | 'listStores'
+
+export interface OperationFigures {
+  readonly count: number
+  readonly failedCount: number
+  readonly totalMs: number
+  readonly longestMs: number
+}
+
+export type EngineFigures = Readonly<Record<MeteredOperation, OperationFigures>>
+
+const OPERATIONS: readonly MeteredOperation[] = [
+  'get',
+  'read',
+  'write',
+  'scan',
+  'size',
+  'compact',
+  'createStore',
+  'deleteStore',
+  'listStores',
+]
+
+export class MeteredEngine implements Engine {
+  readonly #engine: Engine
+  readonly #meters: Meters
+
+  constructor(engine: Engine, nowMs: () => number = () => performance.now()) {
+    this.#engine = engine
+    this.#meters = makeMeters(nowMs)
+  }
+
+  get name(): string {
+    return this.#engine.name
+  }
+
+  get limits(): EngineLimits {
+    return this.#engine.limits
+  }
+
+  get supports(): Engine['supports'] {
+    return this.#engine.supports
+  }
+
+  snapshot(): EngineFigures {
+    const entries = OPERATIONS.map(name => [name, this.#meters[name].figures()] as const)
+    return Object.fromEntries(entries) as EngineFigures
+  }
+
+  async createStore(id: StoreId): Promise<Store> {
+    const store = await this.#meters.createStore.time(() => this.#engine.createStore(id))
+    return new MeteredStore(store, this.#meters)
+  }
+
+  store(id: StoreId): Store {
+    return new MeteredStore(this.#engine.store(id), this.#meters)
+  }
+
+  deleteStore(id: StoreId): Promise<void> {
+    return this.#meters.deleteStore.time(() => this.#engine.deleteStore(id))
+  }
+
+  listStores(): Promise<StoreId[]> {
+    return this.#meters.listStores.time(() => this.#engine.listStores())
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close()
+  }
+}
+
+class MeteredStore implements Store {
+  readonly id: StoreId
+  readonly #store: Store
+  readonly #meters: Meters
+
+  constructor(store: Store, meters: Meters) {
+    this.id = store.id
+    this.#store = store
+    this.#meters = meters
+  }
+
+  get(key: Key): Promise<Buffer | undefined> {
+    return this.#meters.get.time(() => this.#store.get(key))
+  }
+
+  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+    return this.#meters.read.time(() => this.#store.read(work))
+  }
+
+  write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T> {
+    return this.#meters.write.time(() => this.#store.write(work))
+  }
+
+  async *scan(range: Range, options?: ScanOptions): AsyncGenerator<Entry[], void, undefined> {
+    const batches = this.#store.scan(range, options)[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const step = await this.#meters.scan.time(() => batches.next())
+        if (step.done === true) return
+        yield step.value
+      }
+    } finally {
+      await batches.return?.()
+    }
+  }
+
+  size(): Promise<StoreSize> {
+    return this.#meters.size.time(() => this.#store.size())
+  }
+
+  compact(progress?: (done: number, total: number) => void): Promise<void> {
+    return this.#meters.compact.time(() => this.#store.compact(progress))
+  }
+}
+
+type Meters = Readonly<Record<MeteredOperation, Meter>>
+
+const makeMeters = (nowMs: () => number): Meters =>
+  Object.fromEntries(OPERATIONS.map(name => [name, new Meter(nowMs)])) as Meters
+
+class Meter {
+  readonly #nowMs: () => number
+  #count = 0
+  #failedCount = 0
+  #totalMs = 0
+  #longestMs = 0
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** Hands on the operation's own promise: a promise behind it would cost more than the counting. */
+  time<T>(operation: () => Promise<T>): Promise<T> {
+    const startMs = this.#nowMs()
+    const promise = operation()
+    promise.then(
+      () => this.#add(startMs),
+      () => {
+        this.#failedCount++
+        this.#add(startMs)
+      },
+    )
+    return promise
+  }
+
+  figures(): OperationFigures {
+    return {
+      count: this.#count,
+      failedCount: this.#failedCount,
+      totalMs: this.#totalMs,
+      longestMs: this.#longestMs,
+    }
+  }
+
+  #add(startMs: number): void {
+    const ms = this.#nowMs() - startMs
+    this.#count++
+    this.#totalMs += ms
+    if (ms > this.#longestMs) this.#longestMs = ms
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * CouchDB's protocol as the lifecycle wants it: who sends the request, may they come here, which handler, and how
+ * failures look. The steps in order are in `http/kit/lifecycle.ts`.
+ */
+import { Failure } from '../../base/errors.ts'
+import { HEADER_NAMES } from '../../base/product-names.ts'
+import { authenticatedCheck, metricsCheck, serverAdminCheck } from '../../core/auth/authorize.ts'
+import { isServerAdmin } from '../../core/auth/user.ts'
+import { SETTINGS } from '../../core/configuration/settings.ts'
+import type { ServerOperations } from '../../core/operations/operations.ts'
+import type { Api } from '../kit/lifecycle.ts'
+import type { Reply } from '../kit/reply.ts'
+import type { HttpRequest } from '../kit/request.ts'
+import { type Match, Router } from '../kit/router.ts'
+import { corsFor } from './cross-origin.ts'
+import { presentFailure } from './error-table.ts'
+import { type CouchRoute, Exchange, type Handler, jsonTypeFor, type Visitor } from './exchange.ts'
+import { ROUTES } from './routes.ts'
+import { credentialsOf } from './session.ts'
+
+export class CouchApi implements Api<Visitor, CouchRoute> {
+  readonly router = new Router<CouchRoute>(ROUTES)
+  readonly #server: ServerOperations
+  readonly #nodeLocal: boolean
+
+  constructor(server: ServerOperations, options: { nodeLocal: boolean }) {
+    this.#server = server
+    this.#nodeLocal = options.nodeLocal
+  }
+
+  preflight(request: HttpRequest): Reply | undefined {
+    return corsFor(request, this.#server.configuration)?.preflight()
+  }
+
+  identify(request: HttpRequest): Promise<Visitor> | Visitor {
+    const nodeLocal = this.#nodeLocal
+    const { authenticator, authSettings, configuration } = this.#server
+    const anonymousAllowed =
+      (request.rawPath === '/_session' && request.method === 'POST') ||
+      (request.rawPath === '/_up' && configuration.get(SETTINGS.requireValidUserExceptForUp))
+    return authenticator
+      .authenticate(credentialsOf(request), authSettings, { nodeLocal, anonymousAllowed })
+      .then(({ user, setCookie }) =>
+        setCookie === undefined ? { user, nodeLocal } : { user, nodeLocal, setCookie },
+      )
+  }
+
+  admit(match: Match<CouchRoute>, request: HttpRequest, visitor: Visitor): Promise<void> | void {
+    visitor.route = match.route
+    const { user } = visitor
+    switch (match.route.access) {
+      case 'everybody':
+        return
+      case 'user':
+        return authenticatedCheck(user)
+      case 'metrics':
+        return metricsCheck(user)
+      case 'lister':
+        if (this.#server.configuration.get(SETTINGS.adminOnlyAllDbs)) serverAdminCheck(user)
+        return
+      case 'admin':
+        return serverAdminCheck(user)
+      case 'database':
+        return this.#admitToDatabase(match, request, visitor)
+    }
+  }
+
+  handle(
+    handler: Handler,
+    { params }: Match<CouchRoute>,
+    request: HttpRequest,
+    visitor: Visitor,
+  ): Reply | Promise<Reply> {
+    return handler(new Exchange({ request, params, visitor, server: this.#server }))
+  }
+
+  /** Whatever no route matches is a place below a database that nobody lives at. */
+  fallback(): Reply {
+    throw new Failure('route_missing')
+  }
+
+  presentFailure(failure: Failure, request: HttpRequest, visitor: Visitor | undefined): Reply {
+    const { dialect } = this.#server
+    const jsonErrorIs400 = visitor?.route?.jsonErrorIs400 === true
+    const { status, error, reason } = presentFailure(failure, dialect, jsonErrorIs400)
+    const headers = ['Content-Type', jsonTypeFor(request, dialect)]
+    if (failure.code === 'method_not_allowed') headers.push('Allow', String(failure.detail.allow))
+    if (status === 401) {
+      const redirect = this.#loginRedirect(request, reason)
+      if (redirect !== undefined) return redirect
+      headers.push(...this.#challenge(request))
+    }
+    return { status, headers, body: `${JSON.stringify({ error, reason })}\n` }
+  }
+
+  decorate(request: HttpRequest, visitor: Visitor | undefined): readonly string[] {
+    const cors = corsFor(request, this.#server.configuration)?.headers() ?? []
+    return visitor?.setCookie === undefined ? cors : [...cors, 'Set-Cookie', visitor.setCookie]
+  }
+
+  userName({ user }: Visitor): string | undefined {
+    return user.name ?? undefined
+  }
+
+  async #admitToDatabase(
+    { params, route }: Match<CouchRoute>,
+    request: HttpRequest,
+    visitor: Visitor,
+  ): Promise<void> {
+    const name = params.get('db')
+    const isDatabaseItself = route.path === '/{db}'
+    if (isDatabaseItself && (request.method === 'PUT' || request.method === 'DELETE')) {
+      return serverAdminCheck(visitor.user)
+    }
+    if (name.startsWith('_') && !isServerAdmin(visitor.user) && !(await this.#exists(name))) {
+      serverAdminCheck(visitor.user)
+    }
+    visitor.database = await this.#server.open(visitor.user, name)
+  }
+
+  async #exists(name: string): Promise<boolean> {
+    return (await this.#server.databaseInfo(name)) !== undefined
+  }
+
+  /** Browsers that cannot read JSON are sent to a page where people can log in. */
+  #loginRedirect(request: HttpRequest, reason: unknown): Reply | undefined {
+    const wantsPage = request.acceptNames('text/html') && !request.accepts('application/json')
+    const target = this.#server.configuration.get(SETTINGS.authenticationRedirect)
+    if (!wantsPage || target === '') return undefined
+    const back = encodeURIComponent(request.target)
+    const location = `${target}?return=${back}&reason=${encodeURIComponent(String(reason))}`
+    const host = request.header('host') ?? 'localhost'
+    const scheme = request.isTls ? 'https' : 'http'
+    return { status: 302, headers: ['Location', `${scheme}://${host}${location}`] }
+  }
+
+  #challenge(request: HttpRequest): string[] {
+    const { configuration, authSettings } = this.#server
+    const asked = request.firstHeader(HEADER_NAMES.wwwAuthenticate)
+    if (asked !== undefined) return ['WWW-Authenticate', asked]
+    const configured = configuration.get(SETTINGS.wwwAuthenticate)
+    if (configured !== '') return ['WWW-Authenticate', configured]
+    const required = this.#nodeLocal
+      ? authSettings.nodeRequireValidUser
+      : authSettings.requireValidUser
+    return required ? ['WWW-Authenticate', 'Basic realm="server"'] : []
+  }
+}

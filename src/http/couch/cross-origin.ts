@@ -1,0 +1,44 @@
+/** CORS by configuration: the section `cors`, or `cors:<host>` for one host alone. Parsed once per configuration. */
+import type { Configuration } from '../../core/configuration/configuration.ts'
+import { SETTINGS } from '../../core/configuration/settings.ts'
+import { CORS_DEFAULTS, type CorsSettings, corsHeaders, preflightReply } from '../kit/cors.ts'
+import type { Reply } from '../kit/reply.ts'
+import type { HttpRequest } from '../kit/request.ts'
+
+export interface Cors {
+  preflight(): Reply | undefined
+  headers(): readonly string[]
+}
+
+/** Undefined where CORS is off or the request comes from no other origin. */
+export function corsFor(request: HttpRequest, configuration: Configuration): Cors | undefined {
+  if (request.message.headers.origin === undefined) return undefined
+  if (!configuration.get(SETTINGS.enableCors)) return undefined
+  const settings = settingsFor(request, configuration)
+  return {
+    preflight: () => preflightReply(request, settings),
+    headers: () => corsHeaders(request, settings),
+  }
+}
+
+function settingsFor(request: HttpRequest, configuration: Configuration): CorsSettings {
+  const host = request.header('host')
+  const own = host === undefined ? {} : configuration.section(`cors:${host}`)
+  const value = (key: string): string => own[key] ?? configuration.text('cors', key) ?? ''
+  const origins = value('origins')
+  const methods = list(value('methods'))
+  return {
+    origins: origins === '*' ? '*' : list(origins),
+    credentials: value('credentials') === 'true',
+    headers: [...CORS_DEFAULTS.headers, ...list(value('headers')).map(name => name.toLowerCase())],
+    methods: methods.length === 0 ? CORS_DEFAULTS.methods : methods,
+    exposedHeaders: [...CORS_DEFAULTS.exposedHeaders, ...list(value('exposed_headers'))],
+    maxAgeSeconds: configuration.get(SETTINGS.corsMaxAgeS),
+  }
+}
+
+const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')

@@ -1,0 +1,53 @@
+/** What a worker needs to know to start, and the topics that the processes of the tree talk about. */
+import type { Notice } from '../core/notices/notices.ts'
+import type { Task } from '../core/tasks/active-tasks.ts'
+
+export interface Boot {
+  readonly engine: string
+  readonly dataFolder: string
+  readonly nodeName: string
+  readonly sections: readonly (readonly [string, readonly (readonly [string, string])[]])[]
+  readonly listen: ListenPlan
+}
+
+/** Where to listen. After the first worker has bound a free port, all others are told that very one. */
+export interface ListenPlan {
+  readonly host: string
+  readonly port: number
+  /** Undefined when the node-local interface is closed. */
+  readonly nodePort: number | undefined
+  /** Undefined when TLS is off. */
+  readonly tlsPort: number | undefined
+}
+
+export interface Bound {
+  readonly port: number
+  readonly nodePort: number | undefined
+  readonly tlsPort: number | undefined
+}
+
+/** Topics, each with what it carries: worker to primary unless it says otherwise. */
+export const TOPIC = {
+  /** -> Boot */
+  boot: 'boot',
+  /** Bound */
+  ready: 'ready',
+  /** { reason } : this worker cannot start */
+  failed: 'failed',
+  /** ConfigurationChange & { persist } -> string | undefined */
+  configChange: 'config.change',
+  configReload: 'config.reload',
+  /** primary to worker: ConfigurationChange */
+  configApply: 'config.apply',
+  /** primary to worker: all sections */
+  configReplace: 'config.replace',
+  /** Notice, both ways */
+  notice: 'notice',
+  /** -> Task[] of all processes; primary to worker: -> Task[] of that one */
+  tasks: 'tasks',
+  /** primary to worker: finish requests and go */
+  drain: 'drain',
+} as const
+
+export type NoticePayload = Notice
+export type TasksPayload = Task[]

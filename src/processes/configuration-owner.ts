@@ -1,0 +1,71 @@
+/**
+ * The primary's side of the configuration: one change after the other, on disk first, then in every process, and only
+ * then acknowledged. So whoever reads after the acknowledgement, in whichever process, reads the new value.
+ */
+
+import { Failure } from '../base/errors.ts'
+import type { ConfigurationWriter } from '../core/configuration/configuration.ts'
+import {
+  Configuration as Candidate,
+  type Configuration,
+  type ConfigurationChange,
+  firstProblem,
+} from '../core/configuration/configuration.ts'
+import type { ConfigFiles } from './config-files.ts'
+
+export interface ConfigurationAudience {
+  apply(change: ConfigurationChange): Promise<void>
+  replace(): Promise<void>
+}
+
+export class ConfigurationOwner implements ConfigurationWriter {
+  readonly #configuration: Configuration
+  readonly #files: ConfigFiles
+  readonly #overrides: readonly (readonly [string, string, string])[]
+  readonly #audience: ConfigurationAudience
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: {
+    configuration: Configuration
+    files: ConfigFiles
+    overrides: readonly (readonly [string, string, string])[]
+    audience: ConfigurationAudience
+  }) {
+    this.#configuration = parts.configuration
+    this.#files = parts.files
+    this.#overrides = parts.overrides
+    this.#audience = parts.audience
+  }
+
+  change(
+    change: ConfigurationChange,
+    { persist }: { persist: boolean },
+  ): Promise<string | undefined> {
+    return this.#inTurn(async () => {
+      const old = this.#configuration.text(change.section, change.key)
+      if (persist) this.#files.save(change)
+      this.#configuration.apply(change)
+      await this.#audience.apply(change)
+      return old
+    })
+  }
+
+  reload(): Promise<void> {
+    return this.#inTurn(async () => {
+      const sections = this.#files.load()
+      const problem = firstProblem(new Candidate(sections))
+      if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
+      this.#configuration.replace(sections)
+      for (const [section, key, value] of this.#overrides) {
+        this.#configuration.apply({ section, key, value })
+      }
+      await this.#audience.replace()
+    })
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work)
+    this.#last = result.catch(() => {})
+    return result
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * The primary process: takes the data folder, owns the configuration, starts one HTTP worker per core, replaces the dead
+ * and passes notices on. It answers no requests itself, so nothing a client sends can hold it up.
+ */
+import { randomBytes } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Failure } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import type { ServeOptions } from '../command-line.ts'
+import { hashAdminPassword, parseAdminPassword, printSalt } from '../core/auth/password.ts'
+import { Configuration, firstProblem } from '../core/configuration/configuration.ts'
+import { SETTINGS } from '../core/configuration/settings.ts'
+import { Catalog } from '../core/database/catalog.ts'
+import { DIALECTS } from '../core/dialect/dialect.ts'
+import { Notices } from '../core/notices/notices.ts'
+import { lockDataFolder } from '../engine/embedded/data-folder-lock.ts'
+import { openEngine } from '../engine/open-engine.ts'
+import type { Boot, ListenPlan } from './boot.ts'
+import { ConfigFiles } from './config-files.ts'
+import { ConfigurationOwner } from './configuration-owner.ts'
+import { logOf } from './process-log.ts'
+import { WorkerTree } from './worker-tree.ts'
+
+const DEFAULT_INI = fileURLToPath(new URL('../../etc/default.ini', import.meta.url))
+const NODE_NAME = 'gurney@127.0.0.1'
+
+export async function runPrimary(options: ServeOptions): Promise<void> {
+  const folder = resolve(options.dataFolder)
+  await prepareStorage(options.engine, folder)
+  const files = new ConfigFiles({ defaults: DEFAULT_INI, local: join(folder, 'local.ini') })
+  const configuration = loadConfiguration(files, options)
+  await settle(configuration, files, options)
+  const log = logOf(configuration, {})
+  warnAboutAdmins(configuration, log)
+
+  const tree: WorkerTree = new WorkerTree({
+    workerCount: workersFor(options),
+    log,
+    boot: () => bootOf(configuration, folder, options, tree.plan ?? planOf(configuration)),
+    configuration: new ConfigurationOwner({
+      configuration,
+      files,
+      overrides: options.overrides,
+      audience: {
+        apply: change => tree.tellAll('config.apply', change),
+        replace: () => tree.tellAll('config.replace', sectionsOf(configuration)),
+      },
+    }),
+  })
+  stopOnSignals(tree)
+  const bound = await tree.start()
+  const host = printHost(configuration.get(SETTINGS.bindAddress))
+  const nodeLocal = bound.nodePort === undefined ? '' : `, node-local at port ${bound.nodePort}`
+  const secure = bound.tlsPort === undefined ? '' : `, https at port ${bound.tlsPort}`
+  process.stdout.write(`Gurney answers at http://${host}:${bound.port}/${nodeLocal}${secure}\n`)
+}
+
+/** Takes the folder for this process tree and brings what a crash left behind into order. */
+async function prepareStorage(kind: string, folder: string): Promise<void> {
+  const engine = await openEngine({ kind, folder })
+  if (engine.supports.persistence) await lockDataFolder(folder)
+  await Catalog.prepare(engine)
+  await new Catalog(engine, new Notices()).sweep()
+  await engine.close()
+}
+
+/** Memory is not shared between processes: there one worker has it all. */
+const workersFor = (options: ServeOptions): number =>
+  options.engine === 'memory' ? 1 : options.workerCount
+
+function loadConfiguration(files: ConfigFiles, options: ServeOptions): Configuration {
+  const configuration = new Configuration(files.load())
+  for (const [section, key, value] of options.overrides) {
+    configuration.apply({ section, key, value })
+  }
+  const problem = firstProblem(configuration)
+  if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
+  return configuration
+}
+
+/** What the first start makes once and keeps: identity, secret, the first admin; and no password stays plain. */
+async function settle(
+  configuration: Configuration,
+  files: ConfigFiles,
+  options: ServeOptions,
+): Promise<void> {
+  const keep = (section: string, key: string, value: string): void => {
+    const change = { section, key, value }
+    files.save(change)
+    configuration.apply(change)
+  }
+  if (configuration.get(SETTINGS.serverUuid) === '') {
+    keep('couchdb', 'uuid', randomBytes(16).toString('hex'))
+  }
+  if (configuration.get(SETTINGS.authSecret) === '') {
+    keep('svc_httpd_auth', 'secret', randomBytes(32).toString('hex'))
+  }
+  const admins = configuration.section('admins')
+  if (options.admin !== undefined && Object.keys(admins).length === 0) {
+    keep('admins', options.admin.name, await hashed(configuration, options.admin.password))
+  }
+  for (const [name, value] of Object.entries(admins)) {
+    if (parseAdminPassword(value) === undefined) {
+      keep('admins', name, await hashed(configuration, value))
+    }
+  }
+}
+
+function hashed(configuration: Configuration, password: string): Promise<string> {
+  const form = DIALECTS[configuration.get(SETTINGS.dialect)].adminHashForm
+  const iterations = configuration.get(SETTINGS.iterations)
+  return hashAdminPassword(password, { form, iterations }, printSalt(randomBytes(16)))
+}
+
+function warnAboutAdmins(configuration: Configuration, log: Log): void {
+  if (configuration.hasSection('admins')) return
+  const address = configuration.get(SETTINGS.bindAddress)
+  const isLocal = address === '127.0.0.1' || address === '::1' || address === 'localhost'
+  const advice = 'make one with --admin NAME:PASSWORD'
+  if (isLocal)
+    log.warning(`there is no server admin, so everybody on this machine is one; ${advice}`)
+  else {
+    const text = `THERE IS NO SERVER ADMIN: everybody who can reach ${address} may read and change everything; ${advice}`
+    log.write('alert', text)
+  }
+}
+
+function planOf(configuration: Configuration): ListenPlan {
+  const nodePort = configuration.get(SETTINGS.nodePort)
+  return {
+    host: configuration.get(SETTINGS.bindAddress),
+    port: configuration.get(SETTINGS.port),
+    nodePort: nodePort === 'off' ? undefined : Number(nodePort),
+    tlsPort: configuration.get(SETTINGS.tlsEnable)
+      ? configuration.get(SETTINGS.tlsPort)
+      : undefined,
+  }
+}
+
+const bootOf = (
+  configuration: Configuration,
+  dataFolder: string,
+  { engine }: ServeOptions,
+  listen: ListenPlan,
+): Boot => ({
+  engine,
+  dataFolder,
+  nodeName: NODE_NAME,
+  sections: sectionsOf(configuration),
+  listen,
+})
+
+const sectionsOf = (configuration: Configuration): Boot['sections'] =>
+  Object.entries(configuration.sections()).map(([name, values]) => [name, Object.entries(values)])
+
+const printHost = (address: string): string => (address.includes(':') ? `[${address}]` : address)
+
+function stopOnSignals(tree: WorkerTree): void {
+  const stop = (): void => {
+    void tree.stop().then(() => process.exit(0))
+  }
+  process.once('SIGTERM', stop)
+  process.once('SIGINT', stop)
+}

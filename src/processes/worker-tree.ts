@@ -1,0 +1,180 @@
+/**
+ * The workers: started, replaced when they die, told what the others did, and stopped. A worker that dies takes only its
+ * own requests with it; one that dies again and again is started ever more slowly, so that a broken machine is not also
+ * a busy one. Failing before the first worker ever answered ends the server with that worker's reason.
+ */
+import cluster, { type Worker } from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import { Failure } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
+import type {
+  ConfigurationChange,
+  ConfigurationWriter,
+} from '../core/configuration/configuration.ts'
+import type { Notice } from '../core/notices/notices.ts'
+import type { Task } from '../core/tasks/active-tasks.ts'
+import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
+import { Channel } from './channel.ts'
+import { roleEnvironment } from './roles.ts'
+
+const STOP_MS = 10_000
+const APPLY_MS = 5000
+const RESTART_MS_MAX = 5000
+/** A worker that lived this long died of something else than its start. */
+const HEALTHY_MS = 10_000
+
+export interface TreeParts {
+  readonly workerCount: number
+  readonly log: Log
+  readonly boot: () => Boot
+  readonly configuration: ConfigurationWriter
+}
+
+interface Member {
+  readonly worker: Worker
+  readonly channel: Channel
+  readonly startedMs: number
+}
+
+export class WorkerTree {
+  readonly #parts: TreeParts
+  readonly #members = new Map<number, Member>()
+  #plan: ListenPlan | undefined
+  #stopping = false
+  #failures = 0
+  #onFirst: ((outcome: Bound | Failure) => void) | undefined
+
+  constructor(parts: TreeParts) {
+    this.#parts = parts
+  }
+
+  /** Where the workers listen, once the first one has found its ports. */
+  get plan(): ListenPlan | undefined {
+    return this.#plan
+  }
+
+  /** Resolves when all workers answer. */
+  async start(): Promise<Bound> {
+    cluster.setupPrimary({
+      exec: fileURLToPath(new URL(`../main${EXTENSION}`, import.meta.url)),
+      args: [],
+    })
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    const first = await this.#startFirst()
+    const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork())
+    await Promise.all(others)
+    return first
+  }
+
+  /** Asks every worker at once; one that dies or hangs meanwhile is not waited for. */
+  async tellAll(topic: string, payload: unknown): Promise<void> {
+    await Promise.all(
+      [...this.#members.values()].map(({ channel, worker }) =>
+        channel.request(topic, payload, APPLY_MS).catch(() => {
+          // It must not go on with an old configuration: a new one takes its place.
+          worker.process.kill('SIGKILL')
+        }),
+      ),
+    )
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopping) return
+    this.#stopping = true
+    const gone = [...this.#members.values()].map(async ({ worker, channel }) => {
+      const exited = new Promise<void>(done => worker.once('exit', () => done()))
+      const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_MS)
+      await channel.request(TOPIC.drain, {}, STOP_MS).catch(() => {})
+      await exited
+      clearTimeout(timer)
+    })
+    await Promise.all(gone)
+  }
+
+  /** The first worker finds the ports and shows whether the server can start at all. */
+  async #startFirst(): Promise<Bound> {
+    const outcome = new Promise<Bound | Failure>(settled => {
+      this.#onFirst = settled
+    })
+    void this.#fork()
+    const first = await outcome
+    this.#onFirst = undefined
+    if (first instanceof Failure) {
+      this.#stopping = true
+      throw first
+    }
+    this.#plan = { host: this.#parts.boot().listen.host, ...first }
+    return first
+  }
+
+  /** Resolves when the worker answers requests, or is gone. */
+  #fork(): Promise<void> {
+    const worker = cluster.fork(roleEnvironment('worker'))
+    const channel = new Channel({
+      send: message => void worker.send(message as never, undefined, () => {}),
+      onMessage: listener => void worker.on('message', listener),
+      onClose: listener => void worker.on('exit', listener),
+    })
+    const member = { worker, channel, startedMs: Date.now() }
+    this.#members.set(worker.id, member)
+    return new Promise(done => {
+      this.#serve(member, done)
+      worker.once('exit', (code, signal) => {
+        done()
+        this.#gone(member, signal ?? `code ${code}`)
+      })
+    })
+  }
+
+  #serve({ channel, worker }: Member, onReady: () => void): void {
+    channel.on(TOPIC.boot, () => this.#parts.boot())
+    channel.on(TOPIC.ready, (bound: Bound) => {
+      this.#onFirst?.(bound)
+      onReady()
+    })
+    channel.on(TOPIC.failed, ({ reason }: { reason: string }) => {
+      this.#onFirst?.(new Failure('service_unavailable', { reason }))
+      this.#parts.log.error('a worker cannot start', { reason })
+    })
+    channel.on(TOPIC.configChange, (edit: ConfigurationChange & { persist: boolean }) => {
+      const { persist, section, key, value } = edit
+      return this.#parts.configuration.change({ section, key, value }, { persist })
+    })
+    channel.on(TOPIC.configReload, () => this.#parts.configuration.reload())
+    channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(notice, worker.id))
+    channel.on(TOPIC.tasks, () => this.#gatherTasks())
+  }
+
+  #passOn(notice: Notice, from: number): void {
+    for (const [id, { channel }] of this.#members) {
+      if (id !== from) channel.notify(TOPIC.notice, notice)
+    }
+  }
+
+  async #gatherTasks(): Promise<Task[]> {
+    const lists = await Promise.all(
+      [...this.#members.values()].map(({ channel }) =>
+        channel.request<Task[]>(TOPIC.tasks, {}, APPLY_MS).catch(() => []),
+      ),
+    )
+    return lists.flat().sort((a, b) => (a.pid < b.pid ? -1 : 1))
+  }
+
+  #gone(member: Member, how: string): void {
+    this.#members.delete(member.worker.id)
+    this.#onFirst?.(
+      new Failure('service_unavailable', { reason: `the first worker died (${how})` }),
+    )
+    if (this.#stopping) return
+    const livedMs = Date.now() - member.startedMs
+    this.#failures = livedMs > HEALTHY_MS ? 0 : this.#failures + 1
+    const waitMs = Math.min(RESTART_MS_MAX, this.#failures === 0 ? 0 : 50 * 2 ** this.#failures)
+    this.#parts.log.error('a worker died and is replaced', { how, livedMs, waitMs })
+    setTimeout(() => {
+      if (!this.#stopping) void this.#fork()
+    }, waitMs)
+  }
+}
+
+/** Running from sources (tests) or from the build. */
+const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js'

@@ -1,0 +1,118 @@
+/**
+ * The composition root of an HTTP worker: the only file that knows all parts and joins them. It makes catalog,
+ * authentication, operations and APIs over an engine and a configuration, and hands back servers ready to listen.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Log } from './base/log.ts'
+import { HEADER_NAMES } from './base/product-names.ts'
+import { Authenticator } from './core/auth/authenticate.ts'
+import type { Configuration, ConfigurationWriter } from './core/configuration/configuration.ts'
+import { SETTINGS } from './core/configuration/settings.ts'
+import { Catalog } from './core/database/catalog.ts'
+import type { Notices } from './core/notices/notices.ts'
+import { authSettingsOf } from './core/operations/auth-configuration.ts'
+import { LocalServer } from './core/operations/server-operations.ts'
+import { UserAccounts } from './core/operations/user-accounts.ts'
+import type { ListAllTasks } from './core/tasks/active-tasks.ts'
+import type { Engine } from './engine/engine.ts'
+import { CouchApi } from './http/couch/couch-api.ts'
+import { accessLogger } from './http/kit/access-log.ts'
+import { HttpServer, type TlsOptions } from './http/kit/http-server.ts'
+import { answererOf, type Life } from './http/kit/lifecycle.ts'
+import { REQUEST_DEFAULTS, RequestScope } from './http/kit/request.ts'
+import { RESPOND_DEFAULTS } from './http/kit/respond.ts'
+import { API_LEVEL, VERSION } from './version.ts'
+
+export interface ServerParts {
+  readonly nodeName: string
+  readonly engine: Engine
+  readonly configuration: Configuration
+  readonly configurationWriter: ConfigurationWriter
+  readonly notices: Notices
+  readonly listTasks: ListAllTasks
+  readonly log: Log
+  readonly clock: () => number
+}
+
+export interface Servers {
+  /** @param tls serves HTTPS with these certificates */
+  readonly main: (tls?: TlsOptions) => HttpServer
+  readonly nodeLocal: () => HttpServer
+}
+
+export function composeServers(parts: ServerParts): Servers {
+  const { configuration, log, clock, notices } = parts
+  const catalog = new Catalog(parts.engine, notices)
+  const authenticator = new Authenticator({
+    accounts: new UserAccounts(configuration, catalog),
+    clock,
+    random: randomBytes,
+    wait: delay,
+    onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
+  })
+  const operations = new LocalServer({
+    nodeName: parts.nodeName,
+    catalog,
+    configuration,
+    configurationWriter: parts.configurationWriter,
+    authenticator,
+    authSettings: authSettingsOf(configuration),
+    listTasks: parts.listTasks,
+    clock,
+  })
+  const server = (nodeLocal: boolean, tls?: TlsOptions) =>
+    new HttpServer({
+      life: lifeOf(new CouchApi(operations, { nodeLocal }), parts),
+      scope: new RequestScope(requestOptions(configuration)),
+      ...(tls === undefined ? {} : { tls }),
+    })
+  return { main: tls => server(false, tls), nodeLocal: () => server(true) }
+}
+
+function lifeOf(api: CouchApi, { configuration, log }: ServerParts): Life {
+  const answerer = answererOf(api)
+  const logRequest = accessLogger(log)
+  return {
+    choose: () => answerer,
+    respond: respondOptions(configuration),
+    log,
+    onDone: entry => {
+      if (configuration.get(SETTINGS.logRequests)) logRequest(entry)
+    },
+  }
+}
+
+/** Values that follow the configuration: read at each request, made anew only when something changed. */
+function following<T extends object>(configuration: Configuration, make: () => T): T {
+  const value = make()
+  configuration.onChange(() => Object.assign(value, make()))
+  return value
+}
+
+const requestOptions = (configuration: Configuration) =>
+  following(configuration, () => ({
+    ...REQUEST_DEFAULTS,
+    url: {
+      plusIsSpace: configuration.get(SETTINGS.decodePlus),
+      uriBytesMax: configuration.get(SETTINGS.maxUriLength),
+    },
+    requestIdHeaders: HEADER_NAMES.requestId,
+    bodyBytesMax: configuration.get(SETTINGS.maxRequestSize),
+  }))
+
+const respondOptions = (configuration: Configuration) =>
+  following(configuration, () => ({
+    ...RESPOND_DEFAULTS,
+    serverHeader: configuration.get(SETTINGS.serverHeaderVersions)
+      ? `Svc/${API_LEVEL} (Gurney/${VERSION})`
+      : 'Svc',
+    requestIdHeader: 'X-Svc-Request-ID',
+    bodyTimeHeader: 'X-Svc-Body-Time',
+    preferMinimal: new Set(
+      configuration
+        .get(SETTINGS.preferMinimal)
+        .split(',')
+        .map(name => name.trim().toLowerCase()),
+    ),
+  }))

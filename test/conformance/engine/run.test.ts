@@ -1,0 +1,39 @@
+/** Runs every promise of the engine port against every engine, bare and wrapped. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { describe, it } from 'node:test'
+import { CheckedEngine } from '../../../src/engine/checked-engine.ts'
+import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts'
+import type { Engine } from '../../../src/engine/engine.ts'
+import { MemoryEngine } from '../../../src/engine/memory/memory-engine.ts'
+import { MeteredEngine } from '../../../src/engine/metered-engine.ts'
+import { enginePromises } from './suite.ts'
+
+type OpenOn = (folder: string) => Promise<Engine>
+
+const engines: Readonly<Record<string, OpenOn>> = {
+  memory: async () => new MemoryEngine(),
+  embedded: folder => EmbeddedEngine.open({ folder }),
+  'embedded with one open file': folder => EmbeddedEngine.open({ folder, openStoresMax: 1 }),
+  'checked embedded': async folder => new CheckedEngine(await EmbeddedEngine.open({ folder })),
+  'checked memory': async () => new CheckedEngine(new MemoryEngine()),
+  'metered memory': async () => new MeteredEngine(new MemoryEngine()),
+  'metered checked embedded': async folder =>
+    new MeteredEngine(new CheckedEngine(await EmbeddedEngine.open({ folder }))),
+}
+
+for (const [name, openOn] of Object.entries(engines)) {
+  describe(`engine: ${name}`, () => {
+    for (const promise of enginePromises) {
+      it(promise.name, async () => {
+        const folder = await mkdtemp(path.join(os.tmpdir(), 'gurney-engine-'))
+        try {
+          await promise.check({ open: () => openOn(folder) })
+        } finally {
+          await rm(folder, { recursive: true, force: true })
+        }
+      })
+    }
+  })
+}
