@@ -39,6 +39,8 @@ export interface Servers {
   /** @param tls serves HTTPS with these certificates */
   readonly main: (tls?: TlsOptions) => HttpServer
   readonly nodeLocal: () => HttpServer
+  /** Resolves when all that was promised to clients for later is done. */
+  readonly settle: () => Promise<void>
 }
 
 export function composeServers(parts: ServerParts): Servers {
@@ -67,7 +69,11 @@ export function composeServers(parts: ServerParts): Servers {
       scope: new RequestScope(requestOptions(configuration)),
       ...(tls === undefined ? {} : { tls }),
     })
-  return { main: tls => server(false, tls), nodeLocal: () => server(true) }
+  return {
+    main: tls => server(false, tls),
+    nodeLocal: () => server(true),
+    settle: () => operations.settle(),
+  }
 }
 
 function lifeOf(api: CouchApi, { configuration, log }: ServerParts): Life {

@@ -61,6 +61,7 @@ async function startWorker(channel: Channel): Promise<void> {
   const { bound, open } = await listen(servers, boot.listen, configuration)
   channel.on(TOPIC.drain, async () => {
     await Promise.all(open.map(server => server.drain(DRAIN_MS)))
+    await servers.settle()
     await engine.close()
     // The answer must leave before the process does.
     setImmediate(() => process.disconnect?.())

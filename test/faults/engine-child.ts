@@ -64,12 +64,15 @@ async function checkPairs(target: Store): Promise<void> {
   }
 }
 
-const agree = (a: readonly Entry[], b: readonly Entry[]): boolean =>
-  a.length === b.length &&
-  a.every((row, i) => {
-    const other = b[i] as Entry
-    return row.key.subarray(1).equals(other.key.subarray(1)) && row.value.equals(other.value)
-  })
+function agree(a: readonly Entry[], b: readonly Entry[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((row, i) => {
+      const other = b[i] as Entry
+      return row.key.subarray(1).equals(other.key.subarray(1)) && row.value.equals(other.value)
+    })
+  )
+}
 
 async function compactForever(target: Store): Promise<void> {
   for (let count = 1; ; count++) {

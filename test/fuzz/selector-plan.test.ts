@@ -1,6 +1,6 @@
 /**
- * Every plan finds what a plain scan by the matcher finds: random documents of mixed types, random selectors, random
- * indexes held in memory as sorted lists of keys.
+ * Every plan finds what a plain scan by the matcher finds: random documents of mixed types, random
+ * selectors, random indexes held in memory as sorted lists of keys.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -24,7 +24,7 @@ import { documentFromKey } from '../../src/core/mango/projection.ts'
 import { selectorJson } from '../../src/core/mango/selector.ts'
 import { viewCompare } from '../../src/core/mango/view-compare.ts'
 
-const seed = Number(process.env['GURNEY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const seed = Number(process.env.GURNEY_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN_MS = 4000
 const collator = openCollator()
 const compare = viewCompare(collator)
@@ -93,7 +93,7 @@ function randomDocuments(random: Random): JsonObject[] {
     const document: MutableJsonObject = { _id: id }
     for (const name of ['a', 'b', 'c']) if (random.chance(0.7)) document[name] = randomValue(random)
     if (random.chance(0.7))
-      document['o'] = random.chance(0.8) ? { p: randomValue(random) } : randomValue(random)
+      document.o = random.chance(0.8) ? { p: randomValue(random) } : randomValue(random)
     return document
   })
 }
@@ -164,7 +164,7 @@ function rowsOf(index: JsonIndex, documents: readonly JsonObject[]): Row[] {
   const keyOf = compileIndexKey(index, { compare })
   const rows = documents.flatMap(document => {
     const key = keyOf(document)
-    return key ? [{ key, id: String(document['_id']), document }] : []
+    return key ? [{ key, id: String(document._id), document }] : []
   })
   return rows.sort((a, b) => compare(a.key, b.key) || compareCodePoints(a.id, b.id))
 }
@@ -176,9 +176,7 @@ function runPlan(plan: Plan, documents: readonly JsonObject[]): JsonObject[] {
   if (plan.isEmpty) return []
   if (plan.kind === 'ids') {
     const { low, high } = plan.range
-    const sorted = documents.toSorted((a, b) =>
-      compareCodePoints(String(a['_id']), String(b['_id'])),
-    )
+    const sorted = documents.toSorted((a, b) => compareCodePoints(String(a._id), String(b._id)))
     const found = sorted.filter(
       ({ _id }) =>
         (low === undefined || compareCodePoints(String(_id), low) >= 0) &&

@@ -1,13 +1,14 @@
 /**
- * The pattern engines agree with the native one wherever both languages mean the same: random patterns of the common
- * part, random short texts, each also in a form that only the stepping matcher runs.
+ * The pattern engines agree with the native one wherever both languages mean the same: random
+ * patterns of the common part, random short texts, each also in a form that only the stepping
+ * matcher runs.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isFailure } from '../../src/base/errors.ts'
 import { compilePattern } from '../../src/core/mango/pattern/pattern.ts'
 
-const seed = Number(process.env['GURNEY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const seed = Number(process.env.GURNEY_SEED ?? Math.floor(Math.random() * 2 ** 31))
 const RUN_MS = 3000
 
 function makeRandom(start: number) {

@@ -1,8 +1,9 @@
 /**
  * Bookmarks: opaque tokens that name the last row of a page. The next page is the rows after it.
  *
- * A token holds the row itself (key and id), not its number, so it means the same after writes. Format: base64url of
- * `["r", id, key]` for rows of an index or ids, `["t", id, sort values]` for rows of a text index.
+ * A token holds the row itself (key and id), not its number, so it means the same after writes.
+ * Format: base64url of `["r", id, key]` for rows of an index or ids, `["t", id, sort values]` for
+ * rows of a text index.
  */
 import { isJsonArray, type JsonValue } from './json-value.ts'
 import { mangoFailure } from './mango-failure.ts'

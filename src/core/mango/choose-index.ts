@@ -1,6 +1,6 @@
 /**
- * Which index answers a query: sorts all indexes of a database into those that may not, cannot, need not and could serve it, and takes the
- * best.
+ * Which index answers a query: sorts all indexes of a database into those that may not, cannot,
+ * need not and could serve it, and takes the best.
  *
  * The groups are kept, because `_explain` tells them all. Pure: the definitions are handed in.
  */
@@ -23,7 +23,10 @@ export type Unsuitable =
 
 export interface Choice {
   readonly winner: IndexDefinition | undefined
-  /** JSON indexes that could serve, best first, the winner among them; empty when the winner is none. */
+  /**
+   * JSON indexes that could serve, best first, the winner among them; empty when the winner is
+   * none.
+   */
   readonly ranked: readonly RankedIndex[]
   readonly partial: readonly IndexDefinition[]
   readonly outOfScope: readonly IndexDefinition[]
@@ -75,7 +78,10 @@ export function isNamed(index: IndexDefinition, useIndex: UseIndex): boolean {
 const isPartial = (index: IndexDefinition) =>
   index.type !== 'special' && index.partial !== undefined
 
-/** A query of one partition needs a partitioned index, a global one a global index; all documents serve both. */
+/**
+ * A query of one partition needs a partitioned index, a global one a global index; all documents
+ * serve both.
+ */
 const isInScope = (index: IndexDefinition, partition: string) =>
   index.type === 'special' || index.partitioned === (partition !== '')
 
@@ -99,7 +105,10 @@ function unsuitability(index: IndexDefinition, options: FindOptions): Unsuitable
   }
 }
 
-/** Every column must be there in all matches: asked for by the selector, sorted by, or part of every document. */
+/**
+ * Every column must be there in all matches: asked for by the selector, sorted by, or part of
+ * every document.
+ */
 function jsonUnsuitability(
   columns: readonly string[],
   sort: readonly string[],
@@ -113,12 +122,15 @@ function jsonUnsuitability(
   return isTextSearch(selector) ? 'needs_text_search' : undefined
 }
 
-/** The sort fields are the leading columns, once those that have one value in all matches are skipped. */
+/**
+ * The sort fields are the leading columns, once those that have one value in all matches are
+ * skipped.
+ */
 function canSort(columns: readonly string[], sort: readonly string[], selector: Selector): boolean {
   if (sort.length === 0) return true
   let first = 0
   while (first < columns.length && columns[first] !== sort[0]) {
-    if (!isConstantField(selector, columns[first]!)) return false
+    if (!isConstantField(selector, columns[first] as string)) return false
     first++
   }
   return sort.every((field, at) => columns[first + at] === field)

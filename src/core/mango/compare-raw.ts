@@ -2,7 +2,8 @@
  * The order in which `_id` is compared: bytewise, with the types in the "raw" order of views
  * (numbers < false, null, true < objects < arrays < strings).
  *
- * UTF-8 bytes sort as code points, UTF-16 units do not: surrogate pairs (U+10000 and up) stand below U+E000 to U+FFFF there.
+ * UTF-8 bytes sort as code points, UTF-16 units do not: surrogate pairs (U+10000 and up) stand
+ * below U+E000 to U+FFFF there.
  */
 import { isJsonArray, isJsonObject, type JsonValue } from './json-value.ts'
 
@@ -35,7 +36,7 @@ const codePointRank = (unit: number) => (unit >= 0xd800 && unit <= 0xdfff ? unit
 function compareLists(a: readonly JsonValue[], b: readonly JsonValue[]): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
-    const order = compareRaw(a[at]!, b[at]!)
+    const order = compareRaw(a[at] as JsonValue, b[at] as JsonValue)
     if (order !== 0) return order
   }
   return a.length - b.length

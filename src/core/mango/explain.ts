@@ -1,5 +1,6 @@
 /**
- * The reply of `_explain`: the plan, the candidates with why they were not taken, and hints about the selector.
+ * The reply of `_explain`: the plan, the candidates with why they were not taken, and hints about
+ * the selector.
  *
  * Nothing is run. A sort that no index serves is no error here: the index is null.
  */

@@ -1,8 +1,8 @@
 /**
  * Paths to fields: `a.b`, `a\.b` (a literal dot), `list.0` (an index into an array).
  *
- * Reading tells a missing member from a path that cannot exist (through a scalar, past the end of an array),
- * because `{"$exists": false}` is true for the first only, as in CouchDB.
+ * Reading tells a missing member from a path that cannot exist (through a scalar, past the end of
+ * an array), because `{"$exists": false}` is true for the first only, as in CouchDB.
  */
 import { isJsonArray, isJsonObject, type JsonValue } from './json-value.ts'
 import { mangoFailure } from './mango-failure.ts'
@@ -31,7 +31,7 @@ export function readField(value: JsonValue, segments: readonly string[]): Found 
   for (const segment of segments) {
     if (isJsonObject(current)) {
       if (!Object.hasOwn(current, segment)) return MISSING
-      current = current[segment]!
+      current = current[segment] as JsonValue
     } else if (isJsonArray(current) && /^[+-]?\d+$/.test(segment)) {
       const item = current[Number(segment)]
       if (item === undefined) return UNREACHABLE

@@ -1,8 +1,8 @@
 /**
  * The name that an index gets when none is given: CouchDB's own, so that both servers agree on it.
  *
- * It is the SHA-1 of the Erlang term `{Definition, Options}`, options sorted by name. Integers beyond 2^53 were rounded by JSON.parse
- * and give another name than CouchDB's, which is harmless.
+ * It is the SHA-1 of the Erlang term `{Definition, Options}`, options sorted by name. Integers
+ * beyond 2^53 were rounded by JSON.parse and give another name than CouchDB's, which is harmless.
  */
 import { createHash } from 'node:crypto'
 import { isJsonArray, isJsonObject, type JsonValue } from './json-value.ts'

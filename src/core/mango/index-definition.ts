@@ -1,9 +1,9 @@
 /**
- * Index definitions as the planner and the indexer see them, and their three spellings outside: the body of `POST _index`,
- * the member of a design document, and the entry of `GET _index`.
+ * Index definitions as the planner and the indexer see them, and their three spellings outside: the
+ * body of `POST _index`, the member of a design document, and the entry of `GET _index`.
  *
- * This file has the shared parts and JSON indexes; `text-index.ts` has what is particular to text indexes.
- * Failure('index_invalid') or Failure('mango_invalid') with CouchDB's words.
+ * This file has the shared parts and JSON indexes; `text-index.ts` has what is particular to text
+ * indexes. Failure('index_invalid') or Failure('mango_invalid') with CouchDB's words.
  */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, member } from './json-value.ts'
 import { indexFailure } from './mango-failure.ts'
@@ -102,7 +102,10 @@ export function readJsonIndex(view: JsonValue, named: Named): JsonIndex | undefi
 
 const pairObject = ([name, direction]: [string, JsonValue]): JsonObject => ({ [name]: direction })
 
-/** Objects in JavaScript put names that look like integers first; the list that was sent knows better. */
+/**
+ * Objects in JavaScript put names that look like integers first; the list that was sent knows
+ * better.
+ */
 function inGivenOrder(
   fields: readonly SortField[],
   given: JsonValue | undefined,

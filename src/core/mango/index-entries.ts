@@ -1,8 +1,9 @@
 /**
  * What a document puts into a JSON index: the array of its field values, or nothing.
  *
- * A document is in the index only when all fields exist (null exists) and the partial filter, if any, matches. Design
- * documents are never in it. A key may be too large or a filter too slow for the indexer: that is its concern.
+ * A document is in the index only when all fields exist (null exists) and the partial filter, if
+ * any, matches. Design documents are never in it. A key may be too large or a filter too slow for
+ * the indexer: that is its concern.
  */
 import { isFound, parseFieldPath, readField } from './field-path.ts'
 import type { JsonIndex } from './index-definition.ts'

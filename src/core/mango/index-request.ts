@@ -1,6 +1,6 @@
 /**
- * `POST _index`, `POST _index/_bulk_delete` and the parameters of `GET _index`: checks, generated names, and what becomes of the design
- * document.
+ * `POST _index`, `POST _index/_bulk_delete` and the parameters of `GET _index`: checks, generated
+ * names, and what becomes of the design document.
  *
  * Loading and saving the design document is left to the caller.
  */
@@ -87,8 +87,8 @@ function parseIndexName(json: JsonValue | undefined): string | undefined {
 }
 
 /**
- * The body of the design document with the index in it (underscore members are the caller's), or undefined when it was there
- * already just so.
+ * The body of the design document with the index in it (underscore members are the caller's), or
+ * undefined when it was there already just so.
  */
 export function addIndex(
   existing: JsonObject | undefined,
@@ -131,10 +131,13 @@ function setPartitioned(
       `Requested partitioned option does not match existing value on design document ${ddoc}`,
     )
   }
-  body['options'] = { ...held, partitioned: asked }
+  body.options = { ...held, partitioned: asked }
 }
 
-/** Without the index: the body, or null when nothing is left and the design document goes. undefined: no such index. */
+/**
+ * Without the index: the body, or null when nothing is left and the design document goes.
+ * undefined: no such index.
+ */
 export function removeIndex(
   existing: JsonObject,
   type: string,

@@ -1,9 +1,11 @@
 /**
- * Parsed JSON as selectors see it, and the small questions asked about it everywhere in this folder.
+ * Parsed JSON as selectors see it, and the small questions asked about it everywhere in this
+ * folder.
  *
- * Documents come from `JSON.parse`, so `5` and `5.0` are one number here (docs/compatibility.md). Member names
- * of documents are not ours to trust: reads go through own members only, writes survive `__proto__`.
- * The order of values that views use is not here: it is handed in as a `Compare`.
+ * Documents come from `JSON.parse`, so `5` and `5.0` are one number here (docs/compatibility.md).
+ * Member names of documents are not ours to trust: reads go through own members only, writes
+ * survive `__proto__`. The order of values that views use is not here: it is handed in as a
+ * `Compare`.
  */
 export type JsonValue =
   | null
@@ -44,17 +46,26 @@ export function setMember(object: MutableJsonObject, name: string, value: JsonVa
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true })
 }
 
-/** Identity of values, member order included: what `$all` asks, and whether an index definition changed. */
+/**
+ * Identity of values, member order included: what `$all` asks, and whether an index definition
+ * changed.
+ */
 export function sameJson(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true
   if (isJsonArray(a)) {
-    return isJsonArray(b) && a.length === b.length && a.every((item, at) => sameJson(item, b[at]!))
+    return (
+      isJsonArray(b) &&
+      a.length === b.length &&
+      a.every((item, at) => sameJson(item, b[at] as JsonValue))
+    )
   }
   if (!isJsonObject(a) || !isJsonObject(b)) return false
   const names = Object.keys(a)
   const others = Object.keys(b)
   return (
     names.length === others.length &&
-    names.every((name, at) => name === others[at] && sameJson(a[name]!, b[name]!))
+    names.every(
+      (name, at) => name === others[at] && sameJson(a[name] as JsonValue, b[name] as JsonValue),
+    )
   )
 }

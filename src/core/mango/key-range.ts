@@ -1,10 +1,11 @@
 /**
- * The part of an index that can hold matches: per column the lower and upper bounds of the conditions, and from them the
- * range of keys to scan.
+ * The part of an index that can hold matches: per column the lower and upper bounds of the
+ * conditions, and from them the range of keys to scan.
  *
- * A range may be too wide, never too narrow: the matcher decides. `$gt` and `$lt` bounds are used inclusively. Two cares
- * keep it from being too narrow where the index sorts by ICU: `_id` (compared bytewise) gives a bound only by `$eq`, and
- * the prefix of `$beginsWith` is cut to an end that no following mark can change (`и` + U+0306 sorts as `й`).
+ * A range may be too wide, never too narrow: the matcher decides. `$gt` and `$lt` bounds are used
+ * inclusively. Two cares keep it from being too narrow where the index sorts by ICU: `_id`
+ * (compared bytewise) gives a bound only by `$eq`, and the prefix of `$beginsWith` is cut to an end
+ * that no following mark can change (`и` + U+0306 sorts as `й`).
  */
 import { compareRaw } from './compare-raw.ts'
 import type { Compare, JsonValue } from './json-value.ts'
@@ -17,8 +18,8 @@ export interface ColumnRange {
 }
 
 /**
- * Keys `k` with `low <= k` and `k <= [...high, <above everything>]`, element by element: a prefix bounds all longer keys.
- * Both empty is the whole index.
+ * Keys `k` with `low <= k` and `k <= [...high, <above everything>]`, element by element: a prefix
+ * bounds all longer keys. Both empty is the whole index.
  */
 export interface KeyRange {
   readonly low: readonly JsonValue[]
@@ -53,7 +54,10 @@ export function keyRange(
   return { low, high }
 }
 
-/** Ids are strings, which stand above all other types in this order: a bound that is none is open below, or leaves nothing. */
+/**
+ * Ids are strings, which stand above all other types in this order: a bound that is none is open
+ * below, or leaves nothing.
+ */
 export function idRange(selector: Selector): IdRange | undefined {
   const tests = conjunctTests(selector).filter(test => test.field === '_id')
   const bounds = tests.flatMap(test => idBounds(test.condition))
@@ -131,7 +135,10 @@ function prefixBounds(prefix: string, compare: Compare): Bound[] {
   return between(stable, `${stable}\uffff`)
 }
 
-/** Marks that join the character before them into one with a weight of its own somewhere in the root collation. */
+/**
+ * Marks that join the character before them into one with a weight of its own somewhere in the
+ * root collation.
+ */
 const JOINING_MARKS = joiningMarks()
 /** Thai, Lao, New Tai Lue and Tai Viet vowels swap places with the consonant that follows. */
 const SWAPPING_VOWEL =

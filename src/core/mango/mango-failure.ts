@@ -1,5 +1,6 @@
 /**
- * Makes the failures of declarative queries: one code, and the error word and reason that clients of CouchDB know.
+ * Makes the failures of declarative queries: one code, and the error word and reason that clients
+ * of CouchDB know.
  */
 import { Failure, type FailureDetail } from '../../base/errors.ts'
 

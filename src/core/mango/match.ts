@@ -1,9 +1,10 @@
 /**
  * Compiles a normalised selector once into a function over parsed documents.
  *
- * A condition on a field that is not there is false, negated ones too; only `{"$exists": false}` is true.
- * Values compare in view order (handed in), `_id` bytewise. `$text` is left to the text index: it is true here.
- * Time is bounded: see `pattern/pattern.ts`; a matcher may throw Failure('timeout').
+ * A condition on a field that is not there is false, negated ones too; only `{"$exists": false}` is
+ * true. Values compare in view order (handed in), `_id` bytewise. `$text` is left to the text
+ * index: it is true here. Time is bounded: see `pattern/pattern.ts`; a matcher may throw
+ * Failure('timeout').
  */
 import { compareRaw } from './compare-raw.ts'
 import { MISSING, readField, UNREACHABLE } from './field-path.ts'
@@ -21,12 +22,17 @@ import type { Condition, FieldTest, Selector } from './selector.ts'
 
 export type Matcher = (document: JsonValue) => boolean
 
-/** Steps of `$regex` over all documents that one matcher sees: about a minute of work, then Failure('timeout'). */
+/**
+ * Steps of `$regex` over all documents that one matcher sees: about a minute of work, then
+ * Failure('timeout').
+ */
 export const REGEX_STEPS_MAX = 1_000_000_000
 
 export interface MatchSettings {
   readonly compare: Compare
-  /** Steps for `$regex` over all documents; shared with other matchers of the request when given. */
+  /**
+   * Steps for `$regex` over all documents; shared with other matchers of the request when given.
+   */
   readonly steps?: StepBudget
 }
 
@@ -151,8 +157,9 @@ const numbersFirst =
 const PLAIN_ASCII = /^[\x20-\x7e]*$/
 
 /**
- * Equality in view order without the collator where the answer is plain: other types differ, numbers and constants compare as
- * themselves, and printable ASCII has no two texts that sort alike.
+ * Equality in view order without the collator where the answer is plain: other types differ,
+ * numbers and constants compare as themselves, and printable ASCII has no two texts that sort
+ * alike.
  */
 function equalTo(wanted: JsonValue, compare: Compare): Matcher {
   if (typeof wanted === 'string') {

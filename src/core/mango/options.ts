@@ -1,5 +1,6 @@
 /**
- * The body of `_find` and `_explain`: checks in CouchDB's order, defaults, and the `opts` that `_explain` shows.
+ * The body of `_find` and `_explain`: checks in CouchDB's order, defaults, and the `opts` that
+ * `_explain` shows.
  *
  * Every member is either understood or refused. Failure('mango_invalid') with CouchDB's words.
  */
@@ -15,7 +16,10 @@ import { parseSort, type SortField, sortObject } from './sort.ts'
 
 export const DEFAULT_LIMIT = 25
 
-/** The design document's name without `_design/`, and the index's where given; empty when none is named. */
+/**
+ * The design document's name without `_design/`, and the index's where given; empty when none is
+ * named.
+ */
 export type UseIndex = readonly [] | readonly [string] | readonly [string, string]
 
 export interface FindOptions {

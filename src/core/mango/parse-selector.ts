@@ -1,8 +1,9 @@
 /**
  * Reads a selector from a request: checks every operator and its argument, and normalises.
  *
- * Bare values become `$eq`, several members an `$and`, nested objects dotted paths, and negations move down to the conditions.
- * Every error is Failure('mango_invalid') with CouchDB's word and reason. What `$regex` holds is compiled here, once.
+ * Bare values become `$eq`, several members an `$and`, nested objects dotted paths, and negations
+ * move down to the conditions. Every error is Failure('mango_invalid') with CouchDB's word and
+ * reason. What `$regex` holds is compiled here, once.
  */
 import { parseFieldPath } from './field-path.ts'
 import {
@@ -13,7 +14,8 @@ import {
   type JsonValue,
 } from './json-value.ts'
 import { mangoFailure } from './mango-failure.ts'
-import { compilePattern, PatternError } from './pattern/pattern.ts'
+import { compilePattern } from './pattern/pattern.ts'
+import { PatternError } from './pattern/pattern-tree.ts'
 import { printTerm } from './print-term.ts'
 import { type Condition, EVERYTHING, type Selector } from './selector.ts'
 
@@ -47,10 +49,12 @@ function parsePart(json: JsonValue, field: string, depth: number): Selector {
     return fieldTest(field, { kind: 'compare', op: '$eq', value: json })
   }
   if (names.length > 1) {
-    const parts = names.map(each => parsePart({ [each]: json[each]! }, field, depth + 1))
+    const parts = names.map(each =>
+      parsePart({ [each]: json[each] as JsonValue }, field, depth + 1),
+    )
     return { kind: 'and', parts }
   }
-  const argument = json[name]!
+  const argument = json[name] as JsonValue
   if (COMBINATIONS.has(name)) return parseCombination(name, argument, field, depth)
   if (name === '$text' || name === '$default') return parseText(name, argument, field)
   if (name.startsWith('$')) return fieldTest(field, parseCondition(name, argument, depth))
@@ -74,9 +78,12 @@ function parseCombination(op: string, argument: JsonValue, field: string, depth:
   return { kind: op.slice(1) as 'and' | 'or' | 'nor', parts }
 }
 
-/** `$default` is how `$text` looks after normalisation; it is accepted so that our own output can come back in. */
+/**
+ * `$default` is how `$text` looks after normalisation; it is accepted so that our own output can
+ * come back in.
+ */
 function parseText(name: string, argument: JsonValue, field: string): Selector {
-  const inner = name === '$default' && isJsonObject(argument) ? argument['$text'] : argument
+  const inner = name === '$default' && isJsonObject(argument) ? argument.$text : argument
   if (typeof inner !== 'string' && typeof inner !== 'number' && typeof inner !== 'boolean') {
     throw badArgument('$text', argument)
   }
@@ -125,7 +132,10 @@ function parseCondition(op: string, argument: JsonValue, depth: number): Conditi
 /** An empty inner selector asks for an empty object, as an empty condition does. */
 const parseInner = (argument: JsonObject, depth: number) => parsePart(argument, '', depth + 1)
 
-/** `notIntegers` is what the specification's dialect answers differently. A divisor of zero divides nothing. */
+/**
+ * `notIntegers` is what the specification's dialect answers differently. A divisor of zero
+ * divides nothing.
+ */
 function parseMod(argument: JsonValue): Condition {
   if (!isJsonArray(argument) || argument.length !== 2) throw badArgument('$mod', argument)
   const [divisor, remainder] = argument

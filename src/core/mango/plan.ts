@@ -1,8 +1,10 @@
 /**
- * How a `_find` is answered: the index, the part of it to read, the direction, whether documents must be read, and the warnings.
+ * How a `_find` is answered: the index, the part of it to read, the direction, whether documents
+ * must be read, and the warnings.
  *
- * The caller scans the range, runs the matcher of the selector over what it finds (documents, or with `covering` what
- * `documentFromKey` makes of a key), skips and limits. A plan never leaves out a match; it may bring in others.
+ * The caller scans the range, runs the matcher of the selector over what it finds (documents, or
+ * with `covering` what `documentFromKey` makes of a key), skips and limits. A plan never leaves out
+ * a match; it may bring in others.
  */
 import { type Choice, chooseIndex, isNamed } from './choose-index.ts'
 import {
@@ -136,7 +138,10 @@ function planWarnings(index: IndexDefinition, useIndex: UseIndex): readonly stri
   return warnings
 }
 
-/** After the scan: too many documents were read for what came out. A threshold of 0 or less turns it off. */
+/**
+ * After the scan: too many documents were read for what came out. A threshold of 0 or less turns
+ * it off.
+ */
 export function scanWarning(
   examined: number,
   returned: number,

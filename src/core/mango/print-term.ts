@@ -1,8 +1,9 @@
 /**
  * Prints a JSON value the way CouchDB's messages do: as an Erlang term.
  *
- * Only for the text of reasons. `printTerm` shows strings as byte lists (`<<97,98>>`), `printTermReadably` as text.
- * The result is cut at a bound, because the value comes from a client and may be megabytes.
+ * Only for the text of reasons. `printTerm` shows strings as byte lists (`<<97,98>>`),
+ * `printTermReadably` as text. The result is cut at a bound, because the value comes from a client
+ * and may be megabytes.
  */
 import { isJsonArray, isJsonObject, type JsonValue } from './json-value.ts'
 

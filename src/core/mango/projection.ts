@@ -1,7 +1,8 @@
 /**
  * The `fields` of a query: cuts a document down to the paths named, rebuilding the nesting.
  *
- * Fields that are not there are left out. Array positions become members (`tags.0` gives `{"tags":{"0":…}}`).
+ * Fields that are not there are left out. Array positions become members (`tags.0` gives
+ * `{"tags":{"0":…}}`).
  */
 import { isFound, parseFieldPath, readField } from './field-path.ts'
 import {

@@ -1,9 +1,9 @@
 /**
  * The normalised form of a selector, and the questions that planning asks of it.
  *
- * `parse-selector.ts` makes it, `match.ts` runs it. Conditions sit on full paths; negations were pushed down to the
- * conditions, except inside `$elemMatch`, `$allMatch` and `$keyMapMatch`, where CouchDB keeps them (an element without
- * the field does satisfy `{"$not": {"k": 1}}` there).
+ * `parse-selector.ts` makes it, `match.ts` runs it. Conditions sit on full paths; negations were
+ * pushed down to the conditions, except inside `$elemMatch`, `$allMatch` and `$keyMapMatch`, where
+ * CouchDB keeps them (an element without the field does satisfy `{"$not": {"k": 1}}` there).
  */
 import type { JsonObject, JsonValue } from './json-value.ts'
 import type { Pattern } from './pattern/pattern.ts'
@@ -32,7 +32,9 @@ export type Condition =
 
 export interface FieldTest {
   readonly kind: 'field'
-  /** As written, joined with dots; empty for the value itself (inside `$elemMatch` and the like). */
+  /**
+   * As written, joined with dots; empty for the value itself (inside `$elemMatch` and the like).
+   */
   readonly field: string
   readonly path: readonly string[]
   readonly condition: Condition
@@ -130,7 +132,10 @@ const isAbsence = (condition: Condition) => condition.kind === 'exists' && !cond
 export const isTextSearch = (selector: Selector): boolean =>
   selector.kind === 'text' || ('parts' in selector && selector.parts.some(isTextSearch))
 
-/** `{"$or": []}` and the like as the whole selector: nothing is asked for, so nothing is looked up. */
+/**
+ * `{"$or": []}` and the like as the whole selector: nothing is asked for, so nothing is looked
+ * up.
+ */
 export const asksForNothing = (selector: Selector): boolean =>
   'parts' in selector && selector.parts.length === 0
 

@@ -1,5 +1,6 @@
 /**
- * The `sort` of a query and the `fields` of a JSON index: lists of names with a direction, one direction for all.
+ * The `sort` of a query and the `fields` of a JSON index: lists of names with a direction, one
+ * direction for all.
  */
 import {
   isJsonArray,

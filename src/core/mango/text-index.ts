@@ -1,5 +1,6 @@
 /**
- * Definitions of text indexes: their checks, how a design document stores them, and which fields a selector would ask of one.
+ * Definitions of text indexes: their checks, how a design document stores them, and which fields a
+ * selector would ask of one.
  *
  * Tokenising, storing and searching are not here.
  */
@@ -112,8 +113,9 @@ export function readTextIndex(json: JsonValue, named: Named): TextIndex | undefi
 }
 
 /**
- * Whether the index knows all fields that the selector asks of it, as `name:type`. Conditions whose type is open (`$exists`, `$size`,
- * null) ask for none. Elements of arrays are indexed under the name of the array.
+ * Whether the index knows all fields that the selector asks of it, as `name:type`. Conditions whose
+ * type is open (`$exists`, `$size`, null) ask for none. Elements of arrays are indexed under the
+ * name of the array.
  */
 export function textIndexKnows(index: TextIndex, selector: Selector): boolean {
   if (index.fields === 'all') return true

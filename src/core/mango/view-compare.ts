@@ -1,9 +1,9 @@
 /**
  * The order of view keys for parsed values, made from the collator of the server.
  *
- * The collator makes sort keys of JSON text, which is right for indexes. A matcher compares one value after another with the same
- * argument, mostly numbers and short texts: here types and numbers decide without it, and the key of the
- * right-hand text is kept from call to call.
+ * The collator makes sort keys of JSON text, which is right for indexes. A matcher compares one
+ * value after another with the same argument, mostly numbers and short texts: here types and
+ * numbers decide without it, and the key of the right-hand text is kept from call to call.
  */
 import type { Collator } from '../../base/collate/collator.ts'
 import { type Compare, isJsonArray, isJsonObject, type JsonValue } from './json-value.ts'

@@ -1,22 +1,44 @@
 /** One database for one member: the plain implementation, which sees everything. */
+import { Failure } from '../../base/errors.ts'
 import { adminCheck, serverAdminCheck } from '../auth/authorize.ts'
 import { parseSecurity, type Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
+import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
-import type { DatabaseInfo, DatabaseOperations, ServerOperations } from './operations.ts'
+import { type LocalDocument, readLocalDocument } from '../database/local-documents.ts'
+import type { Dialect } from '../dialect/dialect.ts'
+import type { EditMode } from '../document/apply-edit.ts'
+import type { Revision } from '../document/revision.ts'
+import type { DatabaseInfo, DatabaseOperations } from './operations.ts'
+import {
+  type DocumentView,
+  type OpenedRevision,
+  type OpenOptions,
+  openRevisions,
+  type ReadOptions,
+  readDocument,
+} from './read-document.ts'
+import { type DocumentWrite, writeDocuments } from './write-documents.ts'
 
 export interface DatabaseParts {
   readonly database: Database
   readonly user: User
   readonly security: Security
-  readonly server: ServerOperations
+  readonly server: OwningServer
+}
+
+/** What a database asks of the server it belongs to. */
+export interface OwningServer {
+  readonly dialect: Dialect
+  /** Waits for the work before the server stops; tells nobody how it ended. */
+  keep(work: Promise<unknown>): void
 }
 
 export class PlainDatabaseOperations implements DatabaseOperations {
   readonly database: Database
   readonly user: User
   readonly security: Security
-  readonly #server: ServerOperations
+  readonly #server: OwningServer
 
   constructor(parts: DatabaseParts) {
     this.database = parts.database
@@ -29,8 +51,38 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return this.database.name
   }
 
+  readDocument(id: string, options?: ReadOptions): Promise<DocumentView> {
+    return readDocument(this.database, id, options)
+  }
+
+  openRevisions(
+    id: string,
+    wanted: 'all' | readonly Revision[],
+    options: OpenOptions,
+  ): Promise<OpenedRevision[] | undefined> {
+    return openRevisions(this.database, id, wanted, options)
+  }
+
+  async readLocalDocument(id: string): Promise<LocalDocument> {
+    const document = await readLocalDocument(this.database.store, id)
+    if (document === undefined) throw new Failure('document_missing', { reason: 'missing' })
+    return document
+  }
+
+  writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
+    return writeDocuments(this, writes, mode)
+  }
+
+  writeLater(writes: readonly DocumentWrite[], mode: EditMode): void {
+    this.#server.keep(this.writeDocuments(writes, mode))
+  }
+
   info(): Promise<DatabaseInfo> {
     return readInfo(this.database)
+  }
+
+  printSequence(seq: number): string {
+    return this.database.printSequence(seq)
   }
 
   securityText(): Promise<Buffer> {

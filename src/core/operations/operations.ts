@@ -10,9 +10,15 @@ import type { Authenticator } from '../auth/authenticate.ts'
 import type { Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { Configuration } from '../configuration/configuration.ts'
+import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
+import type { LocalDocument } from '../database/local-documents.ts'
 import type { Dialect } from '../dialect/dialect.ts'
+import type { EditMode } from '../document/apply-edit.ts'
+import type { Revision } from '../document/revision.ts'
 import type { Task } from '../tasks/active-tasks.ts'
+import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
+import type { DocumentWrite } from './write-documents.ts'
 
 export interface ServerOperations {
   readonly dialect: Dialect
@@ -29,6 +35,8 @@ export interface ServerOperations {
   /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
   open(user: User, name: string): Promise<DatabaseOperations>
   newIds(count: number): string[]
+  /** Resolves when all writes that nobody waits for have ended. */
+  settle(): Promise<void>
   tasks(): Promise<Task[]>
 }
 
@@ -86,7 +94,24 @@ export interface DatabaseOperations {
   readonly security: Security
   /** The storage beneath; for the operations' own files. */
   readonly database: Database
+
+  /** Fails with `document_missing`, reason `missing` or `deleted`. */
+  readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
+  /** Undefined when all leaves of a document are asked for that never was. */
+  openRevisions(
+    id: string,
+    wanted: 'all' | readonly Revision[],
+    options: OpenOptions,
+  ): Promise<OpenedRevision[] | undefined>
+  /** @param id with its `_local/` in front */
+  readLocalDocument(id: string): Promise<LocalDocument>
+  /** One result per document, in order, once they are on disk. */
+  writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]>
+  /** Writes soon; nobody is told how it ends. */
+  writeLater(writes: readonly DocumentWrite[], mode: EditMode): void
+
   info(): Promise<DatabaseInfo>
+  printSequence(seq: number): string
   /** The security object as JSON text. */
   securityText(): Promise<Buffer>
   setSecurity(text: Buffer): Promise<void>

@@ -59,6 +59,12 @@ export interface DocumentView {
   readonly localSeq?: number
 }
 
+export interface OpenOptions {
+  /** The leaves below the revisions named, instead of these themselves. */
+  readonly latest?: boolean
+  readonly revs?: boolean
+}
+
 export type OpenedRevision = { readonly ok: DocumentView } | { readonly missing: Revision }
 
 /** Fails with `document_missing`, reason `missing` or `deleted`. */
@@ -81,7 +87,7 @@ export function openRevisions(
   database: Database,
   id: string,
   wanted: 'all' | readonly Revision[],
-  options: { readonly latest?: boolean; readonly revs?: boolean },
+  options: OpenOptions,
 ): Promise<OpenedRevision[] | undefined> {
   return database.store.read(function* (tx) {
     const bytes = yield* tx.get(documentKey(id))

@@ -45,6 +45,7 @@ export class LocalServer implements ServerOperations {
   readonly node: NodeOperations
   readonly #parts: ServerParts
   readonly #uuids = new UuidSource()
+  readonly #kept = new Set<Promise<void>>()
 
   constructor(parts: ServerParts) {
     this.#parts = parts
@@ -108,6 +109,19 @@ export class LocalServer implements ServerOperations {
     const algorithm = this.configuration.get(SETTINGS.uuidAlgorithm)
     const suffix = this.configuration.get(SETTINGS.uuidSuffix)
     return Array.from({ length: count }, () => this.#uuids.next(algorithm, suffix))
+  }
+
+  keep(work: Promise<unknown>): void {
+    const ended = work.then(
+      () => {},
+      () => {},
+    )
+    this.#kept.add(ended)
+    void ended.then(() => this.#kept.delete(ended))
+  }
+
+  async settle(): Promise<void> {
+    while (this.#kept.size > 0) await Promise.all(this.#kept)
   }
 
   tasks(): Promise<Task[]> {

@@ -84,7 +84,7 @@ export class DenoSandbox implements Sandbox {
       startMsMax: options.startMsMax ?? 10_000,
       heapBytesMax: options.heapBytesMax ?? 256 * MEGABYTE,
       outsideHeapBytesMax: options.outsideHeapBytesMax ?? 128 * MEGABYTE,
-      replyBytesMax: options.replyBytesMax ?? 128 * MEGABYTE,
+      frameBytesMax: options.frameBytesMax ?? 128 * MEGABYTE,
       warn: options.warn,
     })
   }

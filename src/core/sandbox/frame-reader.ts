@@ -5,6 +5,7 @@
  * A frame inside one chunk is not copied. A frame longer than the bound throws a GrammarError, as the
  * length comes from a process that runs strangers' code.
  */
+import { Failure } from '../../base/errors.ts'
 import { GrammarError } from './reply-text.ts'
 
 export interface ReplyFrame {
@@ -71,10 +72,15 @@ export class FrameReader {
 }
 
 /** Request: u32 bytes that follow, u32 bytes of the header, header JSON, body parts. */
-export function requestFrame(header: object, parts: readonly Uint8Array[]): Buffer {
+export function requestFrame(
+  header: object,
+  parts: readonly Uint8Array[],
+  bytesMax: number,
+): Buffer {
   const head = Buffer.from(JSON.stringify(header))
   let length = 8 + head.length
   for (const part of parts) length += part.length
+  if (length > bytesMax) throw new Failure('limit_exceeded', { reason: 'a batch is too large' })
   const frame = Buffer.allocUnsafe(length)
   frame.writeUInt32LE(length - 4, 0)
   frame.writeUInt32LE(head.length, 4)

@@ -16,7 +16,8 @@ import { launchCommand, type SandboxRuntime } from './sandbox-runtime.ts'
 
 export interface ChildOptions {
   readonly dataBytesMax: number | undefined
-  readonly replyBytesMax: number
+  /** Of a request or a reply. */
+  readonly frameBytesMax: number
   readonly startMsMax: number
 }
 
@@ -47,6 +48,7 @@ export class SandboxChild {
   mustRetire = false
   readonly #process: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #reader: FrameReader
+  readonly #frameBytesMax: number
   #pending: Pending | undefined
   #timer: NodeJS.Timeout | undefined
   #isAlive = true
@@ -64,7 +66,8 @@ export class SandboxChild {
     const { file, args } = launchCommand(runtime, options.dataBytesMax)
     const identity =
       runtime.userId === undefined ? {} : { uid: runtime.userId, gid: runtime.userId }
-    this.#reader = new FrameReader(options.replyBytesMax)
+    this.#reader = new FrameReader(options.frameBytesMax)
+    this.#frameBytesMax = options.frameBytesMax
     this.#process = spawn(file, args, {
       cwd: runtime.folder,
       env: runtime.env,
@@ -102,8 +105,9 @@ export class SandboxChild {
   /** Sends a request and answers its reply: done, failed, or a list's start and chunks. */
   async request(request: ChildRequest): Promise<ReplyFrame> {
     if (!this.#isAlive) throw crashed('has ended')
+    const frame = requestFrame(request.header, request.parts, this.#frameBytesMax)
     const reply = this.#await(request)
-    this.#process.stdin.write(requestFrame(request.header, request.parts))
+    this.#process.stdin.write(frame)
     const answer = await reply
     if (answer.retire) this.mustRetire = true
     return answer

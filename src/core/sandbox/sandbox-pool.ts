@@ -24,7 +24,7 @@ export interface PoolOptions {
   readonly heapBytesMax: number
   /** Typed arrays and the like, beyond the heap. */
   readonly outsideHeapBytesMax: number
-  readonly replyBytesMax: number
+  readonly frameBytesMax: number
   readonly warn: (message: string, facts: Readonly<Record<string, unknown>>) => void
 }
 
@@ -234,13 +234,23 @@ export class SandboxPool {
   }
 
   async #startChild(): Promise<SandboxChild> {
-    this.#runtime ??= measureRuntime(this.#options)
-    const { runtime, dataBytesMax } = await this.#runtime
+    const { runtime, dataBytesMax } = await this.#measured()
     const child = await SandboxChild.start(runtime, { ...this.#options, dataBytesMax })
     if (!this.#isClosed) return child
     child.kill()
     await child.exited
     throw unavailable('the sandbox is closed')
+  }
+
+  /** Measured once; a failure is not remembered, as its cause may pass. */
+  #measured(): Promise<MeasuredRuntime> {
+    if (this.#runtime !== undefined) return this.#runtime
+    const measuring = measureRuntime(this.#options)
+    this.#runtime = measuring
+    measuring.catch(() => {
+      this.#runtime = undefined
+    })
+    return measuring
   }
 
   #startReaper(): void {
@@ -265,27 +275,46 @@ interface MeasuredRuntime {
   readonly dataBytesMax: number | undefined
 }
 
-/** Starts one process that runs nothing, to learn whether it can and how much memory it takes. */
+/** The first runtime that starts: Deno as nobody, Deno as we are, then the same with Node. */
 async function measureRuntime(options: PoolOptions): Promise<MeasuredRuntime> {
-  const prepared = prepareRuntime(options)
-  if (prepared === undefined) throw unavailable('Deno has no build for this platform')
-  if (!prepared.isClosed) {
-    const facts = { runtime: prepared.name }
-    options.warn('functions run without Deno: the network is not closed to them', facts)
-  }
-  try {
-    return await measure(prepared, options)
-  } catch (error) {
-    if (prepared.userId === undefined) {
+  const names = options.runtime === 'auto' ? (['deno', 'node'] as const) : [options.runtime]
+  const why = options.runtime === 'node' ? 'Node was chosen' : 'Deno has no build for this platform'
+  let problem: unknown = unavailable(why)
+  for (const name of names) {
+    const prepared = prepareRuntime({ ...options, runtime: name })
+    if (prepared === undefined) continue
+    try {
+      const measured = await measureAsNobody(prepared, options)
+      if (!prepared.isClosed) {
+        const facts = { runtime: name, reason: reasonOf(problem) }
+        options.warn('functions run without Deno: the network is not closed to them', facts)
+      }
+      return measured
+    } catch (error) {
       disposeRuntime(prepared)
-      throw error
+      problem = error
     }
+  }
+  throw problem
+}
+
+async function measureAsNobody(
+  runtime: SandboxRuntime,
+  options: PoolOptions,
+): Promise<MeasuredRuntime> {
+  if (runtime.userId === undefined) return measure(runtime, options)
+  try {
+    return await measure(runtime, options)
+  } catch (error) {
+    // Installed where only root may look, for instance.
+    const measured = await measure({ ...runtime, userId: undefined }, options)
     const facts = { reason: reasonOf(error) }
-    options.warn('functions run as root: nobody cannot start the sandbox', facts)
-    return measure({ ...prepared, userId: undefined }, options)
+    options.warn('functions run as root: the sandbox cannot be started as nobody', facts)
+    return measured
   }
 }
 
+/** Starts one process that runs nothing, to learn whether it can and how much memory it takes. */
 async function measure(runtime: SandboxRuntime, options: PoolOptions): Promise<MeasuredRuntime> {
   const child = await SandboxChild.start(runtime, { ...options, dataBytesMax: undefined })
   const own = child.dataBytes()

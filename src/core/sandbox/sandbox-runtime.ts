@@ -37,8 +37,7 @@ export interface SandboxRuntime {
 }
 
 export interface RuntimeOptions {
-  /** 'auto' takes Deno where it is installed. */
-  readonly runtime: RuntimeName | 'auto'
+  readonly runtime: RuntimeName
   readonly heapBytesMax: number
 }
 
@@ -57,10 +56,10 @@ export function findDeno(): string | undefined {
   }
 }
 
-/** Writes the program into a folder of its own. `disposeRuntime` removes it. */
+/** Writes the program into a folder of its own; undefined where Deno has no build. */
 export function prepareRuntime(options: RuntimeOptions): SandboxRuntime | undefined {
-  const deno = options.runtime === 'node' ? undefined : findDeno()
-  if (deno === undefined && options.runtime === 'deno') return undefined
+  const deno = options.runtime === 'deno' ? findDeno() : undefined
+  if (options.runtime === 'deno' && deno === undefined) return undefined
   const userId = process.getuid?.() === 0 ? NOBODY : undefined
   const folder = mkdtempSync(join(tmpdir(), 'gurney-sandbox-'))
   const cache = join(folder, 'cache')

@@ -11,6 +11,14 @@ import {
   postDbsInfo,
   putDatabase,
 } from './databases.ts'
+import {
+  copyDocument,
+  deleteDocument,
+  getDocument,
+  getLocalDocument,
+  postDocument,
+  putDocument,
+} from './documents.ts'
 import type { CouchRoute } from './exchange.ts'
 import {
   deleteConfigValue,
@@ -27,6 +35,7 @@ import {
 import { activeTasks, favicon, membership, up, uuids, welcome } from './server-info.ts'
 import { deleteSession, getSession, postSession } from './session.ts'
 
+// biome-ignore format: a table of contents is read line by line
 export const ROUTES: readonly CouchRoute[] = [
   // the server
   { path: '/', methods: { GET: welcome, HEAD: welcome }, access: 'everybody' },
@@ -34,23 +43,11 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_up', methods: { GET: up, HEAD: up }, access: 'everybody' },
   { path: '/_uuids', methods: { GET: uuids }, access: 'everybody' },
   { path: '/_all_dbs', methods: { GET: allDbs, HEAD: allDbs }, access: 'lister' },
-  {
-    path: '/_dbs_info',
-    methods: { GET: getDbsInfo, HEAD: getDbsInfo, POST: postDbsInfo },
-    access: 'lister',
-  },
+  { path: '/_dbs_info', methods: { GET: getDbsInfo, HEAD: getDbsInfo, POST: postDbsInfo }, access: 'lister' },
   { path: '/_membership', methods: { GET: membership }, access: 'admin' },
   { path: '/_active_tasks', methods: { GET: activeTasks, HEAD: activeTasks }, access: 'admin' },
-  {
-    path: '/_cluster_setup',
-    methods: { GET: getClusterSetup, POST: postClusterSetup },
-    access: 'admin',
-  },
-  {
-    path: '/_session',
-    methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession },
-    access: 'everybody',
-  },
+  { path: '/_cluster_setup', methods: { GET: getClusterSetup, POST: postClusterSetup }, access: 'admin' },
+  { path: '/_session', methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession }, access: 'everybody' },
 
   // this node
   { path: '/_node', methods: { GET: incompleteNode }, access: 'admin' },
@@ -58,17 +55,13 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_node/{node}/_config', methods: { GET: getConfig }, access: 'admin' },
   { path: '/_node/{node}/_config/_reload', methods: { POST: reloadConfig }, access: 'admin' },
   { path: '/_node/{node}/_config/{section}', methods: { GET: getConfigSection }, access: 'admin' },
-  {
-    path: '/_node/{node}/_config/{section}/{key}',
-    methods: { GET: getConfigValue, PUT: putConfigValue, DELETE: deleteConfigValue },
-    access: 'admin',
-  },
+  { path: '/_node/{node}/_config/{section}/{key}', methods: { GET: getConfigValue, PUT: putConfigValue, DELETE: deleteConfigValue }, access: 'admin' },
 
   // a database
-  {
-    path: '/{db}',
-    methods: { DELETE: deleteDatabase, GET: getDatabase, HEAD: getDatabase, PUT: putDatabase },
-    allow: 'DELETE,GET,HEAD,POST',
-    access: 'database',
-  },
+  { path: '/{db}', methods: { DELETE: deleteDatabase, GET: getDatabase, HEAD: getDatabase, POST: postDocument, PUT: putDatabase }, allow: 'DELETE,GET,HEAD,POST', access: 'database' },
+
+  // a document
+  { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_local/{id}', methods: { DELETE: deleteDocument, GET: getLocalDocument, HEAD: getLocalDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
 ]

@@ -75,7 +75,7 @@ export function answer<User, Route extends RouteShape>(
   const failed = (thrown: unknown): Answer =>
     answered(presentThrown(api, thrown, { request, user, log }))
   try {
-    openUrl(request)
+    request.open()
     const early = api.preflight?.(request)
     if (early !== undefined) return { reply: early, user: undefined, failed }
     const identified = api.identify(request)
@@ -83,7 +83,7 @@ export function answer<User, Route extends RouteShape>(
       user = someone
       return dispatch(api, request, someone)
     })
-    return reply instanceof Promise ? reply.then(answered).catch(failed) : answered(reply)
+    return reply instanceof Promise ? reply.then(answered, failed) : answered(reply)
   } catch (thrown) {
     return failed(thrown)
   }
@@ -100,12 +100,6 @@ export function dispatch<User, Route extends RouteShape>(
   return after(api.admit(match, request, user), () =>
     api.handle(methodOf(match.route, request.method), match, request, user),
   )
-}
-
-function openUrl(request: HttpRequest): void {
-  request.open()
-  const segment = request.url.invalidUtf8At
-  if (segment >= 0) throw new Failure('url_invalid', { reason: 'invalid_url_encoding', segment })
 }
 
 function presentThrown<User, Route extends RouteShape>(
@@ -156,7 +150,7 @@ export function live(
       : send(answered.failed(thrown))
   try {
     const sent = after(life.choose(request)(request, life.log), send)
-    return sent instanceof Promise ? sent.catch(retry).catch(giveUp) : sent
+    return sent instanceof Promise ? sent.catch(late => caught(late, retry, giveUp)) : sent
   } catch (thrown) {
     return caught(thrown, retry, giveUp)
   }

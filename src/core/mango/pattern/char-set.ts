@@ -1,8 +1,9 @@
 /**
  * A set of characters (code points) of a pattern, written as a native class with the `v` flag.
  *
- * Tests on ASCII are one table look-up; others ask the native engine about one character, which takes constant time.
- * Classes and shorthands are Unicode aware (`\w`, `[[:upper:]]` know É): our reading of PCRE for UTF-8 text.
+ * Tests on ASCII are one table look-up; others ask the native engine about one character, which
+ * takes constant time. Classes and shorthands are Unicode aware (`\w`, `[[:upper:]]` know É): our
+ * reading of PCRE for UTF-8 text.
  */
 export interface CharSet {
   /** The native class, usable inside another class. */
@@ -65,7 +66,10 @@ const SPECIAL_PROPERTIES: Readonly<Record<string, string>> = {
   Xps: '\\p{Z}\\t\\n\\v\\f\\r',
 }
 
-/** The class of `\p{name}` (a general category or a script); undefined when there is none of that name. */
+/**
+ * The class of `\p{name}` (a general category or a script); undefined when there is none of that
+ * name.
+ */
 export function propertySource(name: string, negated: boolean): string | undefined {
   const special = SPECIAL_PROPERTIES[name]
   const choices = special ? [special] : [`\\p{gc=${name}}`, `\\p{sc=${name}}`]

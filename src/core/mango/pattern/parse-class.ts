@@ -24,11 +24,11 @@ export function parseClass(parser: PatternReader, flags: Flags): PatternNode {
 
 function classMember(parser: PatternReader): string[] {
   const quoted = parser.takeMatch(/\\Q([\s\S]*?)(?:\\E|$)/y)
-  if (quoted) return [...quoted[1]!].map(char => asSource(char.codePointAt(0)!))
+  if (quoted) return [...(quoted[1] as string)].map(char => asSource(char.codePointAt(0) as number))
   if (parser.take('\\E')) return []
   const posix = parser.takeMatch(/\[:(\^?)(\w+):\]/y)
   if (posix) {
-    const body = POSIX_CLASSES[posix[2]!] ?? parser.fail('unknown POSIX class name')
+    const body = POSIX_CLASSES[posix[2] as string] ?? parser.fail('unknown POSIX class name')
     return [`[${posix[1]}${body}]`]
   }
   const low = classAtom(parser)

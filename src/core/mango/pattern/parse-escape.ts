@@ -14,7 +14,7 @@ const ASSERTIONS: Readonly<Record<string, Assertion>> = {
   B: 'not_word',
 }
 const CONTROLS: Readonly<Record<string, number>> = { a: 7, e: 27, f: 12, n: 10, r: 13, t: 9 }
-const NEWLINE = makeCharSet(SHORTHANDS['v']!, false)
+const NEWLINE = makeCharSet(SHORTHANDS.v as string, false)
 
 export function parseEscape(parser: PatternReader, flags: Flags): PatternNode {
   const letter = parser.source[parser.at]
@@ -52,11 +52,14 @@ function newlineSequence(): PatternNode {
 function backreference(parser: PatternReader, flags: Flags): PatternNode | undefined {
   const called = parser.takeMatch(/g(?:<([+-]?)(\w+)>|'([+-]?)(\w+)')/y)
   if (called)
-    return { kind: 'call', group: groupOf(parser, called[1] ?? called[3], called[2] ?? called[4]!) }
+    return {
+      kind: 'call',
+      group: groupOf(parser, called[1] ?? called[3], called[2] ?? (called[4] as string)),
+    }
   const found = parser.takeMatch(/(?:g\{?(-?)(\w+)\}?|k(?:<(\w+)>|'(\w+)'|\{(\w+)\}))/y)
   const ignoreCase = flags.ignoreCase
   if (found) {
-    const text = found[2] ?? found[3] ?? found[4] ?? found[5]!
+    const text = found[2] ?? found[3] ?? found[4] ?? (found[5] as string)
     return { kind: 'same_as', group: groupOf(parser, found[1], text), ignoreCase }
   }
   const start = parser.at
@@ -82,15 +85,15 @@ function characterEscape(parser: PatternReader): string | number {
   const property = parser.takeMatch(/([pP])(?:\{(\^?)([\w&]+)\}|([A-Z]))/y)
   if (property) {
     const negated = (property[1] === 'P') !== (property[2] === '^')
-    const source = propertySource(property[3] ?? property[4]!, negated)
+    const source = propertySource(property[3] ?? (property[4] as string), negated)
     return source ?? parser.fail('unknown property name')
   }
   const hex = parser.takeMatch(/x(?:\{([0-9A-Fa-f]{1,6})\}|([0-9A-Fa-f]{0,2}))/y)
   if (hex) return codePoint(parser, Number.parseInt(hex[1] ?? `0${hex[2]}`, 16))
   const octal = parser.takeMatch(/(?:o\{([0-7]{1,7})\}|(0[0-7]{0,2}))/y)
-  if (octal) return codePoint(parser, Number.parseInt(octal[1] ?? octal[2]!, 8))
+  if (octal) return codePoint(parser, Number.parseInt(octal[1] ?? (octal[2] as string), 8))
   const control = parser.takeMatch(/c([\x20-\x7e])/y)
-  if (control) return control[1]!.toUpperCase().charCodeAt(0) ^ 64
+  if (control) return (control[1] as string).toUpperCase().charCodeAt(0) ^ 64
   const char = parser.takeChar()
   const letter = String.fromCodePoint(char)
   const shorthand = SHORTHANDS[letter]

@@ -1,10 +1,12 @@
 /**
- * Reads the text of a PCRE pattern into a tree. Throws PatternError for what is malformed or not offered.
+ * Reads the text of a PCRE pattern into a tree. Throws PatternError for what is malformed or not
+ * offered.
  *
- * Offered: groups (numbered, named in all three spellings, branch reset, atomic), lookaround, conditionals, subroutine calls and
- * recursion, backreferences, possessive and lazy repeats, inline options i m s x U J, comments, `\Q..\E`, POSIX classes, Unicode
- * properties, `\A \z \Z \G \b \B \h \v \R \N \K`.
- * Refused: `\X`, `\C`, callouts, backtracking verbs (all but leading `(*UTF8)`, `(*UTF)`, `(*UCP)`), conditions on recursion.
+ * Offered: groups (numbered, named in all three spellings, branch reset, atomic), lookaround,
+ * conditionals, subroutine calls and recursion, backreferences, possessive and lazy repeats, inline
+ * options i m s x U J, comments, `\Q..\E`, POSIX classes, Unicode properties, `\A \z \Z \G \b \B \h
+ * \v \R \N \K`. Refused: `\X`, `\C`, callouts, backtracking verbs (all but leading `(*UTF8)`,
+ * `(*UTF)`, `(*UCP)`), conditions on recursion.
  */
 import { makeCharSet, SHORTHANDS } from './char-set.ts'
 import { parseClass } from './parse-class.ts'
@@ -78,7 +80,10 @@ class PatternParser extends PatternReader {
     } while (this.take('|'))
     this.groupCount = highest
     this.#depth--
-    return { node: branches.length === 1 ? branches[0]! : { kind: 'choice', branches }, flags }
+    return {
+      node: branches.length === 1 ? (branches[0] as PatternNode) : { kind: 'choice', branches },
+      flags,
+    }
   }
 
   #sequence(start: Flags): { node: PatternNode; flags: Flags } {
@@ -118,16 +123,19 @@ class PatternParser extends PatternReader {
     if (this.take('$')) {
       return { kind: 'assert', what: flags.multiline ? 'line_end' : 'end_or_newline' }
     }
-    if (/^[*+?]$/.test(this.source[this.at]!)) this.fail('nothing to repeat')
+    if (/^[*+?]$/.test(this.source[this.at] as string)) this.fail('nothing to repeat')
     return this.literal(this.takeChar(), flags)
   }
 
-  /** A repeat after `\Q..\E` binds to its last character, so all but that one are returned as one text first. */
+  /**
+   * A repeat after `\Q..\E` binds to its last character, so all but that one are returned as one
+   * text first.
+   */
   #quoted(flags: Flags): PatternNode | undefined {
     const end = this.source.indexOf('\\E', this.at)
     const chars = [...this.source.slice(this.at, end < 0 ? undefined : end)]
     this.at = end < 0 ? this.source.length : end + 2
-    const nodes = chars.map(char => this.literal(char.codePointAt(0)!, flags))
+    const nodes = chars.map(char => this.literal(char.codePointAt(0) as number, flags))
     const last = nodes.pop()
     if (!last) return undefined
     return joinTexts([...nodes, this.#repeats(last, flags)])
@@ -159,9 +167,9 @@ class PatternParser extends PatternReader {
     if (look) return look
     if (this.take('(')) return this.#conditional(flags)
     const named = this.takeMatch(/(?:P?<([A-Za-z_]\w*)>|'([A-Za-z_]\w*)')/y)
-    if (named) return this.#capture(flags, named[1] ?? named[2]!)
+    if (named) return this.#capture(flags, named[1] ?? (named[2] as string))
     const same = this.takeMatch(/P=(\w+)\)/y)
-    if (same) return { kind: 'same_as', group: same[1]!, ignoreCase: flags.ignoreCase }
+    if (same) return { kind: 'same_as', group: same[1] as string, ignoreCase: flags.ignoreCase }
     const call = this.takeMatch(/(?:R|&(\w+)|P>(\w+)|([+-]?)(\d+))\)/y)
     if (call) return { kind: 'call', group: this.#calledGroup(call) }
     const options = this.takeMatch(/([imsxUJX]*)(?:-([imsxUJX]*))?:/y)
@@ -210,14 +218,14 @@ class PatternParser extends PatternReader {
     const body = this.#body(flags)
     const branches = body.kind === 'choice' ? body.branches : [body]
     if (branches.length > 2) this.fail('conditional group has more than two branches')
-    return { kind: 'if', test, met: branches[0]!, otherwise: branches[1] ?? EMPTY }
+    return { kind: 'if', test, met: branches[0] as PatternNode, otherwise: branches[1] ?? EMPTY }
   }
 
   #condition(flags: Flags): GroupReference | Look {
     if (this.take('?')) return this.#look(flags) ?? this.fail('assertion expected')
     const found = this.takeMatch(/(?:([+-]?)(\d+)|<(\w+)>|'(\w+)'|((?!R\d*\)|R&|DEFINE\))\w+))\)/y)
     if (!found) this.fail('this condition is not offered')
-    if (found[2] === undefined) return { group: found[3] ?? found[4] ?? found[5]! }
+    if (found[2] === undefined) return { group: found[3] ?? found[4] ?? (found[5] as string) }
     const number = Number(found[2])
     if (found[1] === '-') return { group: this.groupCount - number + 1 }
     return { group: found[1] === '+' ? this.groupCount + number : number }
@@ -226,7 +234,7 @@ class PatternParser extends PatternReader {
 
 const anyCharacter = (flags: Flags): PatternNode => ({
   kind: 'set',
-  set: makeCharSet(flags.dotAll ? '[\\p{Any}]' : SHORTHANDS['N']!, false),
+  set: makeCharSet(flags.dotAll ? '[\\p{Any}]' : (SHORTHANDS.N as string), false),
 })
 
 function changeFlags(flags: Flags, on: string, off: string): Flags {
@@ -253,5 +261,5 @@ function joinTexts(parts: readonly PatternNode[]): PatternNode {
       joined[joined.length - 1] = { kind: 'text', text: last.text + part.text }
     } else joined.push(part)
   }
-  return joined.length === 1 ? joined[0]! : { kind: 'sequence', parts: joined }
+  return joined.length === 1 ? (joined[0] as PatternNode) : { kind: 'sequence', parts: joined }
 }

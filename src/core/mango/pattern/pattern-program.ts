@@ -1,8 +1,9 @@
 /**
  * Turns a pattern's tree into a flat program for the stepping matcher (`run-program.ts`).
  *
- * Counted repeats of groups are unrolled, so the size of a program is bounded here; repeats of single characters are one
- * instruction. Lookaround, atomic groups and called groups are programs of their own that end with `accept`.
+ * Counted repeats of groups are unrolled, so the size of a program is bounded here; repeats of
+ * single characters are one instruction. Lookaround, atomic groups and called groups are programs
+ * of their own that end with `accept`.
  */
 import type { CharSet } from './char-set.ts'
 import type { ParsedPattern } from './parse-pattern.ts'
@@ -71,7 +72,7 @@ class ProgramWriter {
     for (let next = this.#called.pop(); next !== undefined; next = this.#called.pop()) {
       if (this.#entries.has(next)) continue
       this.#entries.set(next, this.#code.length)
-      this.#node(this.#parsed.groups[next]!)
+      this.#node(this.#parsed.groups[next] as PatternNode)
       this.#put({ op: 'accept' })
     }
     return { code: this.#code, slotCount: this.#slotCount, entries: this.#entries }
@@ -201,14 +202,21 @@ class ProgramWriter {
     atomic.next = this.#here
   }
 
-  /** Lookbehind of branches with different lengths becomes a choice (or, negated, a sequence) of single ones. */
+  /**
+   * Lookbehind of branches with different lengths becomes a choice (or, negated, a sequence) of
+   * single ones.
+   */
   #look(look: Look): void {
     const branches = look.body.kind === 'choice' ? look.body.branches : [look.body]
     if (look.ahead) this.#lookOnce(look.body, look.negative, 0)
     else if (look.negative) {
-      for (const branch of branches) this.#lookOnce(branch, true, fixedLength(branch)!)
+      for (const branch of branches) this.#lookOnce(branch, true, fixedLength(branch) as number)
     } else if (branches.length === 1)
-      this.#lookOnce(branches[0]!, false, fixedLength(branches[0]!)!)
+      this.#lookOnce(
+        branches[0] as PatternNode,
+        false,
+        fixedLength(branches[0] as PatternNode) as number,
+      )
     else {
       this.#choice(branches.map(body => ({ kind: 'look', ahead: false, negative: false, body })))
     }
@@ -268,6 +276,6 @@ class ProgramWriter {
 const isOneChar = (text: string) => text.length === 1 || [...text].length === 1
 
 function oneChar(text: string): CharSet {
-  const code = text.codePointAt(0)!
+  const code = text.codePointAt(0) as number
   return { source: '', ignoreCase: false, has: candidate => candidate === code }
 }

@@ -1,5 +1,6 @@
 /**
- * The cursor over a pattern's text that the parsers of this folder share, and the options in force at a place.
+ * The cursor over a pattern's text that the parsers of this folder share, and the options in force
+ * at a place.
  */
 import { charSource, makeCharSet } from './char-set.ts'
 import { PatternError, type PatternNode } from './pattern-tree.ts'

@@ -1,18 +1,16 @@
 /**
  * `$regex` patterns: PCRE syntax, matched anywhere in a text, in bounded time.
  *
- * Two engines. The native one runs only what it finishes soon whatever the text is: patterns with no place where a matcher
- * could choose cost (text × pattern) at most, those with one such place (a variable repeat of a character or an
- * alternation) at most (text² × pattern), and both factors are bounded below. Everything else runs on the
- * stepping matcher, where each text has a budget of steps (a million take some 50 ms) and the caller may give one for
- * all texts together.
+ * Two engines. The native one runs only what it finishes soon whatever the text is: patterns with
+ * no place where a matcher could choose cost (text × pattern) at most, those with one such place (a
+ * variable repeat of a character or an alternation) at most (text² × pattern), and both factors are
+ * bounded below. Everything else runs on the stepping matcher, where each text has a budget of
+ * steps (a million take some 50 ms) and the caller may give one for all texts together.
  */
 import { type ParsedPattern, parsePattern } from './parse-pattern.ts'
 import { compileProgram, type Program } from './pattern-program.ts'
 import { PatternError, type PatternNode } from './pattern-tree.ts'
 import { runProgram, type StepBudget, stepsExhausted } from './run-program.ts'
-
-export { PatternError } from './pattern-tree.ts'
 
 /** Steps for one text: long texts get more, in proportion, up to a bound. */
 export const STEPS_PER_TEXT = 1_000_000
@@ -27,7 +25,10 @@ const PATTERN_CHARS_MAX = 32_768
 
 export interface Pattern {
   readonly source: string
-  /** Throws Failure('timeout') when the steps for this text, or those left in `total`, do not suffice. */
+  /**
+   * Throws Failure('timeout') when the steps for this text, or those left in `total`, do not
+   * suffice.
+   */
   test(text: string, total?: StepBudget): boolean
 }
 
@@ -97,7 +98,9 @@ function nativeSource(
     case 'text':
       counted.chars += node.text.length
       if (/[\p{L}]/u.test(node.text)) cases.add(false)
-      return [...node.text].map(char => `\\u{${char.codePointAt(0)!.toString(16)}}`).join('')
+      return [...node.text]
+        .map(char => `\\u{${(char.codePointAt(0) as number).toString(16)}}`)
+        .join('')
     case 'set':
       counted.chars++
       cases.add(node.set.ignoreCase)

@@ -1,10 +1,11 @@
 /**
  * Runs a pattern's program over one text by backtracking, and counts every step.
  *
- * Why not the native engine: it cannot be interrupted, and `(a+)+$` holds it for years. Here each step (an instruction, a
- * character taken by a repeat, a frame given back) comes off a budget, and an empty budget ends the match with
- * Failure('timeout'). The stack of things to come back to is a list on the heap with a bound, so long texts cannot
- * overflow the call stack; calls nest only for lookaround, atomic groups and recursion, the last with a bound.
+ * Why not the native engine: it cannot be interrupted, and `(a+)+$` holds it for years. Here each
+ * step (an instruction, a character taken by a repeat, a frame given back) comes off a budget, and
+ * an empty budget ends the match with Failure('timeout'). The stack of things to come back to is a
+ * list on the heap with a bound, so long texts cannot overflow the call stack; calls nest only for
+ * lookaround, atomic groups and recursion, the last with a bound.
  */
 import { Failure } from '../../../base/errors.ts'
 import type { Instruction, Program } from './pattern-program.ts'
@@ -24,7 +25,10 @@ export function stepsExhausted(): Failure {
   })
 }
 
-/** Whether the pattern matches somewhere in the text. `prefix` is a text that every match begins with. */
+/**
+ * Whether the pattern matches somewhere in the text. `prefix` is a text that every match begins
+ * with.
+ */
 export function runProgram(
   program: Program,
   text: string,
@@ -72,14 +76,17 @@ class Run {
     return this.#run(0, start) >= 0
   }
 
-  /** The position after the match, or -1. Frames below the present height of the stack are left alone. */
+  /**
+   * The position after the match, or -1. Frames below the present height of the stack are left
+   * alone.
+   */
   #run(entry: number, start: number): number {
     const floor = this.#stack.length
     let pc = entry
     let at = start
     for (;;) {
       this.#spend(1)
-      const instruction = this.#code[pc]!
+      const instruction = this.#code[pc] as Instruction
       if (instruction.op === 'accept') return at
       const moved = this.#step(instruction, pc, at)
       if (moved >= 0) {
@@ -108,7 +115,7 @@ class Run {
   }
 
   #set(slot: number, value: number): void {
-    this.#push(UNDO, slot, this.#slots[slot]!, 0)
+    this.#push(UNDO, slot, this.#slots[slot] as number, 0)
     this.#slots[slot] = value
   }
 
@@ -140,7 +147,8 @@ class Run {
       case 'same_as':
         return this.#takeSame(instruction.group, instruction.ignoreCase, at)
       case 'if_group':
-        if (this.#slots[instruction.group * 2 + 1]! < 0) this.#next = instruction.otherwise
+        if ((this.#slots[instruction.group * 2 + 1] as number) < 0)
+          this.#next = instruction.otherwise
         return at
       default:
         return this.#stepInside(instruction, at)
@@ -175,7 +183,7 @@ class Run {
   #call(group: number, next: number, at: number): number {
     if (++this.#calls > CALLS_MAX) throw stepsExhausted()
     const height = this.#stack.length
-    const end = this.#run(this.#program.entries.get(group)!, at)
+    const end = this.#run(this.#program.entries.get(group) as number, at)
     this.#unwind(height)
     this.#calls--
     this.#next = next
@@ -207,8 +215,8 @@ class Run {
   }
 
   #takeSame(group: number, ignoreCase: boolean, at: number): number {
-    const from = this.#slots[group * 2]!
-    const to = this.#slots[group * 2 + 1]!
+    const from = this.#slots[group * 2] as number
+    const to = this.#slots[group * 2 + 1] as number
     if (from < 0 || to < from) return -1
     this.#spend(to - from)
     const wanted = this.#text.slice(from, to)
@@ -222,10 +230,10 @@ class Run {
     const stack = this.#stack
     while (stack.length > floor) {
       this.#spend(1)
-      const c = stack.pop()!
-      const b = stack.pop()!
-      const a = stack.pop()!
-      const kind = stack.pop()!
+      const c = stack.pop() as number
+      const b = stack.pop() as number
+      const a = stack.pop() as number
+      const kind = stack.pop() as number
       if (kind === UNDO) this.#slots[a] = b
       else if (kind === GROW) {
         if (this.#grow(a, b, c)) return true
@@ -259,19 +267,22 @@ class Run {
     const stack = this.#stack
     while (stack.length > height) {
       stack.pop()
-      const b = stack.pop()!
-      const a = stack.pop()!
+      const b = stack.pop() as number
+      const a = stack.pop() as number
       if (stack.pop() === UNDO) this.#slots[a] = b
     }
   }
 
-  /** Forgets the other ways above the height, but not how to restore captures when going back further. */
+  /**
+   * Forgets the other ways above the height, but not how to restore captures when going back
+   * further.
+   */
   #keepUndos(height: number): void {
     const stack = this.#stack
     let kept = height
     for (let at = height; at < stack.length; at += 4) {
       if (stack[at] !== UNDO) continue
-      for (let part = 0; part < 4; part++) stack[kept + part] = stack[at + part]!
+      for (let part = 0; part < 4; part++) stack[kept + part] = stack[at + part] as number
       kept += 4
     }
     this.#spend((stack.length - height) >> 2)

@@ -51,7 +51,7 @@ test('a partial index keeps what was sent and stores it normalised', () => {
     ddoc: 'd',
   })
   const body = addIndex(undefined, index) as JsonObject
-  assert.deepEqual(body['views'], {
+  assert.deepEqual(body.views, {
     i: {
       map: { fields: { n: 'asc' }, partial_filter_selector: { status: { $eq: 'active' } } },
       reduce: '_count',
@@ -59,7 +59,7 @@ test('a partial index keeps what was sent and stores it normalised', () => {
     },
   })
   assert.deepEqual(readIndexes('_design/d', body, SETTINGS), [index])
-  assert.deepEqual(indexJson(index)['def'], {
+  assert.deepEqual(indexJson(index).def, {
     fields: [{ n: 'asc' }],
     partial_filter_selector: { status: { $eq: 'active' } },
   })
@@ -80,17 +80,17 @@ test('indexes join and leave a design document', () => {
     first,
     parse({ index: { fields: ['b'] }, name: 'i2', ddoc: 'd' }),
   ) as JsonObject
-  assert.deepEqual(Object.keys(second['views'] as JsonObject), ['i1', 'i2'])
+  assert.deepEqual(Object.keys(second.views as JsonObject), ['i1', 'i2'])
   const replaced = addIndex(
     second,
     parse({ index: { fields: ['c'] }, name: 'i1', ddoc: 'd' }),
   ) as JsonObject
-  assert.deepEqual(Object.keys(replaced['views'] as JsonObject), ['i1', 'i2'])
+  assert.deepEqual(Object.keys(replaced.views as JsonObject), ['i1', 'i2'])
   assert.equal(removeIndex(second, 'json', 'nope'), undefined)
   assert.equal(removeIndex(second, 'text', 'i1'), undefined)
   assert.equal(removeIndex(second, 'special', '_all_docs'), undefined)
   const left = removeIndex(second, 'json', 'i1')
-  assert.deepEqual(left && Object.keys(left['views'] as JsonObject), ['i2'])
+  assert.deepEqual(left && Object.keys(left.views as JsonObject), ['i2'])
   assert.equal(removeIndex(first, 'json', 'i1'), null)
 })
 
@@ -102,22 +102,20 @@ test('a text index in a design document, and back', () => {
     ddoc: 'd',
   })
   const body = addIndex(undefined, index) as JsonObject
-  const stored = (body['indexes'] as JsonObject)['t'] as JsonObject
-  assert.deepEqual(stored['analyzer'], {
+  const stored = (body.indexes as JsonObject).t as JsonObject
+  assert.deepEqual(stored.analyzer, {
     name: 'perfield',
     default: 'keyword',
     fields: { $default: 'standard' },
   })
   assert.deepEqual(readIndexes('_design/d', body, SETTINGS), [index])
   assert.deepEqual(readIndexes('_design/d', body, { textSearch: false }), [])
-  assert.deepEqual((indexJson(index)['def'] as JsonObject)['fields'], [{ a: 'string' }])
+  assert.deepEqual((indexJson(index).def as JsonObject).fields, [{ a: 'string' }])
   const all = parse({ type: 'text', index: {}, name: 't', ddoc: 'd' })
   assert.equal(all.fields, 'all')
   const plain = parse({ type: 'text', index: { default_field: false }, name: 't', ddoc: 'd' })
   assert.equal(
-    ((addIndex(undefined, plain) as JsonObject)['indexes'] as Record<string, JsonObject>)['t']?.[
-      'analyzer'
-    ],
+    ((addIndex(undefined, plain) as JsonObject).indexes as Record<string, JsonObject>).t?.analyzer,
     'keyword',
   )
 })
@@ -196,7 +194,7 @@ test('partitioned is kept on the design document and must agree', () => {
   )
   assert.equal(index.partitioned, false)
   const body = addIndex(undefined, index, false) as JsonObject
-  assert.deepEqual(body['options'], { partitioned: false })
+  assert.deepEqual(body.options, { partitioned: false })
   assert.equal(
     readIndexes('_design/d', body, { textSearch: true, partitioned: true })[0]?.type,
     'json',

@@ -17,7 +17,7 @@ for (const [group, selector, ids] of CASES) {
     const parsed = parseSelector(selector)
     const matcher = compileMatcher(parsed, { compare })
     const found = asksForNothing(parsed) ? [] : PEOPLE.filter(matcher)
-    assert.equal(found.map(document => document['_id']).join(' '), ids)
+    assert.equal(found.map(document => document._id).join(' '), ids)
   })
 }
 

@@ -100,7 +100,7 @@ for (const [selector, sort, name] of SORTED) {
           reason: 'No index exists for this sort, try indexing by the sort fields.',
         },
       })
-      assert.equal(explain(body, SORTS)['index'], null)
+      assert.equal(explain(body, SORTS).index, null)
     } else assert.equal(plan(body, SORTS).index.name, name)
   })
 }
@@ -123,13 +123,13 @@ for (const [selector, start, end] of RANGES) {
     const { mrargs } = explain({ selector }, [ALL_DOCS, json('ab', ['a', 'b'])]) as {
       mrargs: JsonObject
     }
-    assert.deepEqual([mrargs['start_key'], mrargs['end_key']], [start, end])
+    assert.deepEqual([mrargs.start_key, mrargs.end_key], [start, end])
     const turned = explain({ selector, sort: [{ a: 'desc' }, { b: 'desc' }] }, [
       ALL_DOCS,
       json('ab', ['a', 'b']),
     ])
-    const back = turned['mrargs'] as JsonObject
-    assert.deepEqual([back['start_key'], back['end_key'], back['direction']], [end, start, 'rev'])
+    const back = turned.mrargs as JsonObject
+    assert.deepEqual([back.start_key, back.end_key, back.direction], [end, start, 'rev'])
   })
 }
 
@@ -170,9 +170,9 @@ test('better overlap, then fewer columns, then the name', () => {
   ]
   const body = { selector: { a: 1, b: 2, c: { $regex: 'x' } } }
   assert.equal(plan(body, indexes).index.name, 'c-pair')
-  const analyses = (explain(body, indexes)['index_candidates'] as JsonObject[]).map(candidate => [
-    (candidate['index'] as JsonObject)['name'],
-    JSON.stringify(candidate['analysis']),
+  const analyses = (explain(body, indexes).index_candidates as JsonObject[]).map(candidate => [
+    (candidate.index as JsonObject).name,
+    JSON.stringify(candidate.analysis),
   ])
   assert.deepEqual(analyses, [
     [
@@ -195,8 +195,8 @@ test('partial indexes serve only when named', () => {
   const indexes = [ALL_DOCS, json('part', ['n'], { status: { $ne: 'done' } })]
   assert.equal(plan({ selector: { n: { $gt: 0 } } }, indexes).index.name, '_all_docs')
   assert.equal(plan({ selector: { n: { $gt: 0 } }, use_index: 'part' }, indexes).index.name, 'part')
-  const [candidate] = explain({ selector: { n: 1 } }, indexes)['index_candidates'] as JsonObject[]
-  assert.deepEqual((candidate as Record<string, JsonObject>)['analysis']?.['reasons'], [
+  const [candidate] = explain({ selector: { n: 1 } }, indexes).index_candidates as JsonObject[]
+  assert.deepEqual((candidate as Record<string, JsonObject>).analysis?.reasons, [
     { name: 'is_partial' },
   ])
 })
@@ -274,13 +274,13 @@ test('the whole of _explain', () => {
 
 test('_explain with a sort that nothing serves, and of an $or', () => {
   const unsorted = explain({ selector: { age: { $gt: 5 } }, sort: ['name'] })
-  assert.equal(unsorted['index'], null)
-  assert.equal(unsorted['mrargs'], undefined)
+  assert.equal(unsorted.index, null)
+  assert.equal(unsorted.mrargs, undefined)
   assert.deepEqual(
-    (unsorted['index_candidates'] as JsonObject[]).map(({ index, analysis }) => [
-      (index as JsonObject)['name'],
-      (analysis as JsonObject)['reasons'],
-      (analysis as JsonObject)['ranking'],
+    (unsorted.index_candidates as JsonObject[]).map(({ index, analysis }) => [
+      (index as JsonObject).name,
+      (analysis as JsonObject).reasons,
+      (analysis as JsonObject).ranking,
     ]),
     [
       ['age', [{ name: 'sort_order_mismatch' }], 1],
@@ -288,7 +288,7 @@ test('_explain with a sort that nothing serves, and of an $or', () => {
     ],
   )
   const either = explain({ selector: { $or: [{ age: 1 }, { age: 2 }] } })
-  assert.deepEqual(either['selector_hints'], [
+  assert.deepEqual(either.selector_hints, [
     { type: 'json', indexable_fields: [], unindexable_fields: ['age'] },
   ])
 })

@@ -1,5 +1,6 @@
 /**
- * Selectors and the ids they must find among eight documents of mixed types: answers of a real CouchDB 3.5.
+ * Selectors and the ids they must find among eight documents of mixed types: answers of a real
+ * CouchDB 3.5.
  */
 import type { JsonObject } from '../../../../src/core/mango/json-value.ts'
 

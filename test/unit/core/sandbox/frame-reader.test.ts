@@ -63,10 +63,12 @@ describe('FrameReader', () => {
 
 describe('requestFrame', () => {
   it('says its lengths', () => {
-    const frame = requestFrame({ op: 'x' }, [Buffer.from('ab'), Buffer.from('c')])
+    const frame = requestFrame({ op: 'x' }, [Buffer.from('ab'), Buffer.from('c')], 100)
     const headerLength = frame.readUInt32LE(4)
     assert.equal(frame.readUInt32LE(0), frame.length - 4)
     assert.deepEqual(JSON.parse(frame.toString('utf8', 8, 8 + headerLength)), { op: 'x' })
     assert.equal(frame.toString('utf8', 8 + headerLength), 'abc')
+    const long = Buffer.alloc(100)
+    assert.throws(() => requestFrame({}, [long], 100), /limit/)
   })
 })
