@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from './base/log.ts'
+import type { Metrics, MetricsSnapshot } from './base/metrics.ts'
 import { HEADER_NAMES } from './base/product-names.ts'
 import { Authenticator } from './core/auth/authenticate.ts'
 import type { Configuration, ConfigurationWriter } from './core/configuration/configuration.ts'
@@ -12,12 +13,13 @@ import { SETTINGS } from './core/configuration/settings.ts'
 import { Catalog } from './core/database/catalog.ts'
 import type { Notices } from './core/notices/notices.ts'
 import { authSettingsOf } from './core/operations/auth-configuration.ts'
+import type { SystemFigures } from './core/operations/operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
 import type { ListAllTasks } from './core/tasks/active-tasks.ts'
 import type { Engine } from './engine/engine.ts'
 import { CouchApi } from './http/couch/couch-api.ts'
-import { accessLogger } from './http/kit/access-log.ts'
+import { type AccessEntry, accessLogger } from './http/kit/access-log.ts'
 import { HttpServer, type TlsOptions } from './http/kit/http-server.ts'
 import { answererOf, type Life } from './http/kit/lifecycle.ts'
 import { REQUEST_DEFAULTS, RequestScope } from './http/kit/request.ts'
@@ -31,6 +33,11 @@ export interface ServerParts {
   readonly configurationWriter: ConfigurationWriter
   readonly notices: Notices
   readonly listTasks: ListAllTasks
+  /** What this process counts with. */
+  readonly metrics: Metrics
+  /** The figures of all processes. */
+  readonly gatherMetrics: () => Promise<MetricsSnapshot>
+  readonly gatherSystem: () => Promise<SystemFigures>
   readonly log: Log
   readonly clock: () => number
 }
@@ -61,7 +68,10 @@ export function composeServers(parts: ServerParts): Servers {
     authenticator,
     authSettings: authSettingsOf(configuration),
     listTasks: parts.listTasks,
+    gatherMetrics: parts.gatherMetrics,
+    gatherSystem: parts.gatherSystem,
     clock,
+    wait: delay,
   })
   const server = (nodeLocal: boolean, tls?: TlsOptions) =>
     new HttpServer({
@@ -76,7 +86,7 @@ export function composeServers(parts: ServerParts): Servers {
   }
 }
 
-function lifeOf(api: CouchApi, { configuration, log }: ServerParts): Life {
+function lifeOf(api: CouchApi, { configuration, log, metrics }: ServerParts): Life {
   const answerer = answererOf(api)
   const logRequest = accessLogger(log)
   return {
@@ -84,10 +94,21 @@ function lifeOf(api: CouchApi, { configuration, log }: ServerParts): Life {
     respond: respondOptions(configuration),
     log,
     onDone: entry => {
+      countRequest(metrics, entry)
       if (configuration.get(SETTINGS.logRequests)) logRequest(entry)
     },
   }
 }
+
+function countRequest(metrics: Metrics, { method, status, durationMs }: AccessEntry): void {
+  metrics.add('couchdb.httpd.requests')
+  metrics.add(`couchdb.httpd_request_methods.${METHODS.has(method) ? method : 'other'}`)
+  metrics.add(`couchdb.httpd_status_codes.${status}`)
+  metrics.record('couchdb.request_time', durationMs)
+}
+
+/** Others are counted together: names that clients invent must not fill memory. */
+const METHODS = new Set(['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'])
 
 /** Values that follow the configuration: read at each request, made anew only when something changed. */
 function following<T extends object>(configuration: Configuration, make: () => T): T {

@@ -45,6 +45,10 @@ export const TOPIC = {
   notice: 'notice',
   /** -> Task[] of all processes; primary to worker: -> Task[] of that one */
   tasks: 'tasks',
+  /** -> MetricsSnapshot of all; primary to worker: of that one */
+  metrics: 'metrics',
+  /** -> SystemFigures of all; primary to worker: of that one */
+  system: 'system',
   /** primary to worker: finish requests and go */
   drain: 'drain',
 } as const

@@ -12,10 +12,12 @@ import type {
   ConfigurationWriter,
 } from '../core/configuration/configuration.ts'
 import type { Notice } from '../core/notices/notices.ts'
+import type { SystemFigures } from '../core/operations/operations.ts'
 import type { Task } from '../core/tasks/active-tasks.ts'
 import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { roleEnvironment } from './roles.ts'
+import { addSystemFigures, systemFigures } from './system-figures.ts'
 
 const STOP_MS = 10_000
 const APPLY_MS = 5000
@@ -143,6 +145,12 @@ export class WorkerTree {
     channel.on(TOPIC.configReload, () => this.#parts.configuration.reload())
     channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(notice, worker.id))
     channel.on(TOPIC.tasks, () => this.#gatherTasks())
+    channel.on(TOPIC.metrics, async () =>
+      mergeSnapshots(await this.#gather<MetricsSnapshot>(TOPIC.metrics)),
+    )
+    channel.on(TOPIC.system, async () =>
+      addSystemFigures([systemFigures(), ...(await this.#gather<SystemFigures>(TOPIC.system))]),
+    )
   }
 
   #passOn(notice: Notice, from: number): void {
@@ -152,12 +160,16 @@ export class WorkerTree {
   }
 
   async #gatherTasks(): Promise<Task[]> {
-    const lists = await Promise.all(
-      [...this.#members.values()].map(({ channel }) =>
-        channel.request<Task[]>(TOPIC.tasks, {}, APPLY_MS).catch(() => []),
-      ),
-    )
+    const lists = await this.#gather<Task[]>(TOPIC.tasks)
     return lists.flat().sort((a, b) => (a.pid < b.pid ? -1 : 1))
+  }
+
+  /** What every worker answers; one that dies meanwhile is left out. */
+  async #gather<T>(topic: string): Promise<T[]> {
+    const answers = await Promise.allSettled(
+      [...this.#members.values()].map(({ channel }) => channel.request<T>(topic, {}, APPLY_MS)),
+    )
+    return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 
   #gone(member: Member, how: string): void {

@@ -6,9 +6,11 @@ import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
 import { Failure, isFailure } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { Metrics, type MetricsSnapshot } from '../base/metrics.ts'
 import { Configuration, type ConfigurationChange } from '../core/configuration/configuration.ts'
 import { SETTINGS } from '../core/configuration/settings.ts'
 import { type Notice, Notices } from '../core/notices/notices.ts'
+import type { SystemFigures } from '../core/operations/operations.ts'
 import { ActiveTasks, type Task } from '../core/tasks/active-tasks.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
@@ -16,6 +18,7 @@ import { composeServers, type Servers } from '../server.ts'
 import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { logOf } from './process-log.ts'
+import { systemFigures } from './system-figures.ts'
 
 const DRAIN_MS = 8000
 
@@ -36,6 +39,7 @@ async function startWorker(channel: Channel): Promise<void> {
   const engine = await openEngine({ kind: boot.engine, folder: boot.dataFolder })
   const notices = new Notices(notice => channel.notify(TOPIC.notice, notice))
   const tasks = new ActiveTasks()
+  const metrics = new Metrics()
   const servers = composeServers({
     nodeName: boot.nodeName,
     engine,
@@ -46,6 +50,9 @@ async function startWorker(channel: Channel): Promise<void> {
       reload: () => channel.request(TOPIC.configReload, {}),
     },
     notices,
+    metrics,
+    gatherMetrics: () => channel.request<MetricsSnapshot>(TOPIC.metrics, {}),
+    gatherSystem: () => channel.request<SystemFigures>(TOPIC.system, {}),
     listTasks: () => channel.request<Task[]>(TOPIC.tasks, {}),
     log,
     clock: Date.now,
@@ -58,6 +65,8 @@ async function startWorker(channel: Channel): Promise<void> {
   )
   channel.on(TOPIC.notice, (notice: Notice) => notices.receive(notice))
   channel.on(TOPIC.tasks, () => tasks.list())
+  channel.on(TOPIC.metrics, () => metrics.snapshot())
+  channel.on(TOPIC.system, systemFigures)
   const { bound, open } = await listen(servers, boot.listen, configuration)
   channel.on(TOPIC.drain, async () => {
     await Promise.all(open.map(server => server.drain(DRAIN_MS)))

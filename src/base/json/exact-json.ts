@@ -36,8 +36,8 @@ export function parseJsonAt(bytes: Buffer, start: number): { value: Json; end: n
   return { value: parser.parse(), end: parser.at }
 }
 
-/** The text of a value, without blanks. */
-export function printJson(value: Json): string {
+/** The text of a value, without blanks. Minus zero is `0.0`, unless `printFloat` knows better. */
+export function printJson(value: Json, printFloat = printDouble): string {
   let text = ''
   const open: Printing[] = []
   let next: Json | undefined = value
@@ -47,7 +47,7 @@ export function printJson(value: Json): string {
       if (entered !== undefined) {
         open.push(entered)
         text += entered.entries ? '{' : '['
-      } else text += printScalar(next)
+      } else text += printScalar(next, printFloat)
     }
     const top = open.at(-1)
     if (top === undefined) return text
@@ -83,8 +83,8 @@ function enter(value: Json): Printing | undefined {
   return undefined
 }
 
-function printScalar(value: Json): string {
-  if (value instanceof JsonFloat) return printDouble(value.value)
+function printScalar(value: Json, printFloat: (value: number) => string): string {
+  if (value instanceof JsonFloat) return printFloat(value.value)
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'number' && !Number.isSafeInteger(value)) return printDouble(value)
   return JSON.stringify(value)

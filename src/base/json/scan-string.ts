@@ -30,6 +30,13 @@ for (const letter of '"\\bfnrt') {
   SHORT_ESCAPES[ESCAPES[letter.charCodeAt(0)] as number] = letter.charCodeAt(0)
 }
 
+/** 1: a byte of a string that stands for itself and needs no further look. */
+const PLAIN = new Uint8Array(256).fill(1, 0x20, 0x80)
+PLAIN[QUOTE] = 0
+PLAIN[BACKSLASH] = 0
+/** Shorter stretches are copied faster byte by byte. */
+const NATIVE_COPY_BYTES_MIN = 48
+
 export class ScanString {
   bytes: Buffer = Buffer.alloc(0)
   at = 0
@@ -75,12 +82,15 @@ export class ScanString {
     this.runStart = -1
     if (start < 0 || start >= at) return
     text.need(at - start)
-    if (at - start > 48) {
-      bytes.copy(text.bytes, text.at, start, at)
-      text.at += at - start
+    const out = text.bytes
+    let put = text.at
+    if (at - start > NATIVE_COPY_BYTES_MIN) {
+      bytes.copy(out, put, start, at)
+      put += at - start
     } else {
-      for (let from = start; from < at; from++) text.bytes[text.at++] = bytes[from] as number
+      for (let from = start; from < at; from++) out[put++] = bytes[from] as number
     }
+    text.at = put
   }
 
   /** The text gets `replacement` instead of the bytes `start`..`end` just scanned. */
@@ -95,32 +105,24 @@ export class ScanString {
   /** At a quote: the whole string, as a binary term. */
   string(): void {
     const { bytes, term, end } = this
-    term.need(64)
-    const head = term.at
     const start = this.at + 1
-    let out = term.bytes
-    let put = head + 5
     let at = start
-    let limit = Math.min(end, at + out.length - put - 8)
-    for (;;) {
-      if (at >= limit) {
-        if (at >= end) throw this.invalid()
-        term.at = put
-        term.need(out.length)
-        out = term.bytes
-        limit = Math.min(end, at + out.length - put - 8)
-      }
-      const byte = bytes[at] as number
-      if (byte === QUOTE) break
-      if (byte === BACKSLASH || byte >= 0x80 || byte < 0x20) {
-        this.#carefulString(head, at, put)
-        return
-      }
-      out[put++] = byte
-      at++
+    while (at < end && PLAIN[bytes[at] as number] === 1) at++
+    const length = at - start
+    term.need(length + 16)
+    const head = term.at
+    const out = term.bytes
+    let put = head + 5
+    if (length > NATIVE_COPY_BYTES_MIN) {
+      bytes.copy(out, put, start, at)
+      put += length
+    } else {
+      for (let from = start; from < at; from++) out[put++] = bytes[from] as number
     }
-    this.at = at + 1
-    this.#finishString(head, put)
+    if (at < end && bytes[at] === QUOTE) {
+      this.at = at + 1
+      this.#finishString(head, put)
+    } else this.#carefulString(head, at, put)
   }
 
   #finishString(head: number, put: number): void {

@@ -28,7 +28,11 @@ const EXACT_DIGITS_MAX = 15
 
 export class JsonScanner extends ScanString {
   readonly #keys = new KeyTable()
-  /** Per open list or object: object number (0: list), where its term starts, members so far. */
+  // the innermost open list or object: its object number (0: a list), where its term starts, its members so far
+  #object = 0
+  #listStart = 0
+  #count = 0
+  /** The same of those around it. */
   #frames = new Int32Array(64 * INTS_PER_FRAME)
   #depth = 0
   #objects = 0
@@ -65,7 +69,7 @@ export class JsonScanner extends ScanString {
 
   /** Nothing but blanks may follow. */
   expectEnd(): void {
-    if (this.peek() !== -1) throw this.invalid()
+    if (this.at < this.end && this.peek() !== -1) throw this.invalid()
   }
 
   /** A number for `addKey`: each object has its own. */
@@ -80,70 +84,48 @@ export class JsonScanner extends ScanString {
 
   /** A whole value with everything in it. */
   value(): void {
+    const { bytes } = this
     const base = this.#depth
     for (;;) {
-      if (this.#beginValue()) continue
-      if (!this.#endValue(base)) return
-    }
-  }
-
-  /** Scans a scalar or opens a list or object; true when a value inside of it is to come. */
-  #beginValue(): boolean {
-    this.term.need(64)
-    const byte = this.bytes[this.at] as number
-    switch (byte) {
-      case QUOTE:
-        this.string()
-        return false
-      case 0x7b:
-        return this.#beginObject()
-      case 0x5b:
-        return this.#beginList()
-      case 0x74:
-        this.#word('true')
-        this.term.putBoolean(true)
-        return false
-      case 0x66:
-        this.#word('false')
-        this.term.putBoolean(false)
-        return false
-      case 0x6e:
-        this.#word('null')
-        this.term.putNull()
-        return false
-      default:
-        this.#number(byte)
-        return false
+      const byte = bytes[this.at] as number
+      if (byte === QUOTE) this.string()
+      else if (byte === 0x7b) {
+        if (this.#beginObject()) continue
+      } else if (byte === 0x5b) {
+        if (this.#beginList()) continue
+      } else this.#scalar(byte)
+      if (this.#depth === base || !this.#nextValue(base)) return
     }
   }
 
   /** After a value: true when another follows in the same list or object, false when level `base` is reached. */
-  #endValue(base: number): boolean {
-    while (this.#depth > base) {
-      this.skipBlanks()
-      const frame = (this.#depth - 1) * INTS_PER_FRAME
-      const object = this.#frames[frame] as number
-      const byte = this.bytes[this.at] as number
+  #nextValue(base: number): boolean {
+    const { bytes } = this
+    for (;;) {
+      if ((bytes[this.at] as number) <= 0x20) this.skipBlanks()
+      const byte = bytes[this.at]
+      const object = this.#object
       if (byte === COMMA) {
         this.at++
-        this.skipBlanks()
-        ;(this.#frames[frame + 2] as number)++
+        this.#count++
+        if ((bytes[this.at] as number) <= 0x20) this.skipBlanks()
         if (object !== 0) this.#key(object)
         return true
       }
       if (byte !== (object === 0 ? 0x5d : 0x7d)) throw this.invalid()
       this.at++
-      this.#closeFrame(frame)
+      this.closeList(this.#listStart, this.#count, object === 0)
+      this.#popFrame()
+      if (this.#depth === base) return false
     }
-    return false
   }
 
   #beginObject(): boolean {
     const { term } = this
+    term.need(16)
+    term.bytes[term.at++] = TAG.tuple
+    term.bytes[term.at++] = 1
     this.at++
-    term.bytes[term.at] = TAG.tuple
-    term.bytes[term.at + 1] = 1
-    term.at += 2
     this.skipBlanks()
     if (this.bytes[this.at] === 0x7d) {
       this.at++
@@ -151,41 +133,51 @@ export class JsonScanner extends ScanString {
       return false
     }
     const object = this.nextObject()
-    this.#openFrame(object)
+    this.#pushFrame(object)
     this.#key(object)
     return true
   }
 
   #beginList(): boolean {
+    const { term } = this
+    term.need(16)
     this.at++
     this.skipBlanks()
     if (this.bytes[this.at] === 0x5d) {
       this.at++
-      this.term.bytes[this.term.at++] = TAG.nil
+      term.bytes[term.at++] = TAG.nil
       return false
     }
-    this.#openFrame(0)
+    this.#pushFrame(0)
     return true
   }
 
-  #openFrame(object: number): void {
+  /** Opens a list in the term, inside of what was open. */
+  #pushFrame(object: number): void {
     const frame = this.#depth++ * INTS_PER_FRAME
     if (frame === this.#frames.length) {
       const grown = new Int32Array(this.#frames.length * 2)
       grown.set(this.#frames)
       this.#frames = grown
     }
-    this.#frames[frame] = object
-    this.#frames[frame + 1] = this.term.at
-    this.#frames[frame + 2] = 1
-    this.term.bytes[this.term.at] = TAG.list
-    this.term.at += 5
+    const frames = this.#frames
+    frames[frame] = this.#object
+    frames[frame + 1] = this.#listStart
+    frames[frame + 2] = this.#count
+    const { term } = this
+    this.#object = object
+    this.#listStart = term.at
+    this.#count = 1
+    term.bytes[term.at] = TAG.list
+    term.at += 5
   }
 
-  #closeFrame(frame: number): void {
-    this.#depth--
-    const start = this.#frames[frame + 1] as number
-    this.closeList(start, this.#frames[frame + 2] as number, this.#frames[frame] === 0)
+  #popFrame(): void {
+    const frame = --this.#depth * INTS_PER_FRAME
+    const frames = this.#frames
+    this.#object = frames[frame] as number
+    this.#listStart = frames[frame + 1] as number
+    this.#count = frames[frame + 2] as number
   }
 
   /** Puts the count into a list that began at `start`, or makes the list a string if it is all bytes. */
@@ -196,7 +188,8 @@ export class JsonScanner extends ScanString {
     if (mayBeString && term.at - start - 5 === count * 2 && count < 65536) {
       if (allBytes(bytes, start + 5, term.at)) {
         bytes[start] = TAG.string
-        bytes.writeUInt16BE(count, start + 1)
+        bytes[start + 1] = count >>> 8
+        bytes[start + 2] = count
         for (let index = 0; index < count; index++) {
           bytes[start + 3 + index] = bytes[start + 6 + index * 2] as number
         }
@@ -204,7 +197,10 @@ export class JsonScanner extends ScanString {
         return
       }
     }
-    bytes.writeUInt32BE(count, start + 1)
+    bytes[start + 1] = count >>> 24
+    bytes[start + 2] = count >>> 16
+    bytes[start + 3] = count >>> 8
+    bytes[start + 4] = count
     bytes[term.at++] = TAG.nil
   }
 
@@ -216,19 +212,34 @@ export class JsonScanner extends ScanString {
 
   /** The same without the check. Gives where the key's term starts; its bytes are 5 further. */
   pairHead(): number {
-    const { term } = this
-    term.need(64)
-    term.bytes[term.at] = TAG.tuple
-    term.bytes[term.at + 1] = 2
-    term.at += 2
-    const start = term.at
-    if (this.bytes[this.at] !== QUOTE) throw this.invalid()
+    const { term, bytes } = this
+    term.need(16)
+    const start = term.at + 2
+    term.bytes[start - 2] = TAG.tuple
+    term.bytes[start - 1] = 2
+    term.at = start
+    if (bytes[this.at] !== QUOTE) throw this.invalid()
     this.string()
-    this.skipBlanks()
-    if (this.bytes[this.at] !== COLON) throw this.invalid()
+    if (bytes[this.at] !== COLON) {
+      this.skipBlanks()
+      if (bytes[this.at] !== COLON) throw this.invalid()
+    }
     this.at++
-    this.skipBlanks()
+    if ((bytes[this.at] as number) <= 0x20) this.skipBlanks()
     return start
+  }
+
+  #scalar(byte: number): void {
+    if (byte === 0x74) {
+      this.#word('true')
+      this.term.putBoolean(true)
+    } else if (byte === 0x66) {
+      this.#word('false')
+      this.term.putBoolean(false)
+    } else if (byte === 0x6e) {
+      this.#word('null')
+      this.term.putNull()
+    } else this.#number(byte)
   }
 
   #word(word: string): void {

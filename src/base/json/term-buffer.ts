@@ -21,6 +21,7 @@ export const TAG = {
 const TRUE = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('true')])
 const FALSE = Buffer.from([TAG.atom, 0, 5, ...Buffer.from('false')])
 const NULL = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('null')])
+const DOUBLE = new DataView(new ArrayBuffer(8))
 /** A scratch buffer that grew beyond this is let go of after use. */
 const KEPT_BYTES_MAX = 1 << 20
 
@@ -60,13 +61,21 @@ export class TermBuffer {
 
   putUint32(value: number): void {
     this.need(4)
-    this.at = this.bytes.writeUInt32BE(value, this.at)
+    const { bytes, at } = this
+    bytes[at] = value >>> 24
+    bytes[at + 1] = value >>> 16
+    bytes[at + 2] = value >>> 8
+    bytes[at + 3] = value
+    this.at = at + 4
   }
 
   putBytes(bytes: Uint8Array): void {
-    this.need(bytes.length)
-    this.bytes.set(bytes, this.at)
-    this.at += bytes.length
+    const { length } = bytes
+    this.need(length)
+    const out = this.bytes
+    if (length > 48) out.set(bytes, this.at)
+    else for (let index = 0; index < length; index++) out[this.at + index] = bytes[index] as number
+    this.at += length
   }
 
   putBinary(bytes: Uint8Array): void {
@@ -89,8 +98,11 @@ export class TermBuffer {
 
   putDouble(value: number): void {
     this.need(9)
-    this.bytes[this.at] = TAG.double
-    this.at = this.bytes.writeDoubleBE(value, this.at + 1)
+    const { bytes, at } = this
+    DOUBLE.setFloat64(0, value)
+    bytes[at] = TAG.double
+    for (let index = 0; index < 8; index++) bytes[at + 1 + index] = DOUBLE.getUint8(index)
+    this.at = at + 9
   }
 
   /** A whole number within ±(2^53 - 1). */
@@ -110,9 +122,12 @@ export class TermBuffer {
     } else {
       bytes[at] = TAG.smallBig
       bytes[at + 2] = value < 0 ? 1 : 0
-      let rest = Math.abs(value)
+      const magnitude = Math.abs(value)
+      const low = magnitude % 0x100000000
       let count = 0
-      for (; rest > 0; rest = Math.floor(rest / 256)) bytes[at + 3 + count++] = rest % 256
+      for (let shift = 0; shift < 32; shift += 8) bytes[at + 3 + count++] = low >>> shift
+      const high = (magnitude - low) / 0x100000000
+      for (let rest = high; rest > 0; rest >>>= 8) bytes[at + 3 + count++] = rest
       bytes[at + 1] = count
       at += 3 + count
     }

@@ -3,16 +3,11 @@
  *
  * Each `…Check` returns for those who may and throws `unauthorized` or `forbidden` with CouchDB's
  * text for those who may not: somebody unknown is told to log in (401), somebody known is told no
- * (403), except where CouchDB always says 401. `strangersGet401` (a dialect's choice) makes it 401
- * for known strangers to a database too.
+ * (403), except where CouchDB always says 401.
  */
 import { Failure } from '../../base/errors.ts'
 import { isOpen, type NamesAndRoles, type Security } from './security-object.ts'
 import { isServerAdmin, METRICS_ROLE, type User } from './user.ts'
-
-export interface RefusalStyle {
-  readonly strangersGet401: boolean
-}
 
 export const isDatabaseAdmin = (user: User, { admins }: Security): boolean =>
   isServerAdmin(user) || isListed(user, admins)
@@ -21,11 +16,9 @@ export const isMember = (user: User, security: Security): boolean =>
   isOpen(security) || isDatabaseAdmin(user, security) || isListed(user, security.members)
 
 /** Reading the database, and writing everything but design documents. */
-export function memberCheck(user: User, security: Security, style: RefusalStyle): void {
+export function memberCheck(user: User, security: Security): void {
   if (isMember(user, security)) return
-  if (user.name === null || style.strangersGet401) {
-    unauthorized('You are not authorized to access this db.')
-  }
+  if (user.name === null) unauthorized('You are not authorized to access this db.')
   forbidden('You are not allowed to access this db.')
 }
 

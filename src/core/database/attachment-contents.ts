@@ -12,14 +12,26 @@ import { ByteReader, ByteWriter } from '../../base/bytes.ts'
 import { Failure } from '../../base/errors.ts'
 import type { ReadTx, Steps, Store, WriteTx } from '../../engine/engine.ts'
 import { decodeHead, encodeHead } from './database-head.ts'
-import { chunkKey, chunksOf, contentKey, HEAD, uploadKey } from './keyspace.ts'
+import {
+  chunkKey,
+  chunksOf,
+  contentKey,
+  HEAD,
+  UPLOADS,
+  uploadKey,
+  seqOfKey as uploadOfKey,
+} from './keyspace.ts'
 
-/** Fits 16 pages of 4 KiB with the page header of the embedded engine. */
+/**
+ * Fits 16 pages of 4 KiB with the page header of the embedded engine, and is a multiple of three: a chunk is whole
+ * base64 digits.
+ */
 export const CHUNK_BYTES = 65_520
-const INLINE_BYTES_MAX = 4 * CHUNK_BYTES
-/** Chunks in one transaction of an upload, about 4 MiB. */
-const CHUNKS_PER_WRITE = 64
-const READ_BYTES = 1024 * 1024
+export const INLINE_BYTES_MAX = 4 * CHUNK_BYTES
+/** Chunks in one transaction of an upload, about 2 MiB. Two such buffers are what an upload takes of memory. */
+const CHUNKS_PER_WRITE = 32
+const WRITE_BYTES = CHUNKS_PER_WRITE * CHUNK_BYTES
+const READ_BYTES = 512 * 1024
 
 /** Bytes that wait for the commit of their document. */
 export interface UploadedContent {
@@ -47,12 +59,15 @@ export function inlineContent(inline: Buffer): UploadedContent {
 /** Streams a content into the store. Nothing refers to it until a commit claims it. */
 export async function uploadContent(
   store: Store,
-  source: AsyncIterable<Buffer>,
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
   startedMs: number,
 ): Promise<UploadedContent> {
   const upload = new Upload(store, startedMs)
   try {
-    for await (const piece of source) await upload.add(piece)
+    for await (const piece of source) {
+      const room = upload.add(piece)
+      if (room !== undefined) await room
+    }
     return await upload.finish()
   } catch (thrown) {
     await upload.discard()
@@ -60,23 +75,43 @@ export async function uploadContent(
   }
 }
 
-/** Removes the chunks of an upload whose document was not written. */
-export async function discardUpload(store: Store, content: UploadedContent): Promise<void> {
-  const { number } = content
+/** Removes the chunks of an upload whose document was not written. One that a commit claimed stays. */
+export async function discardUpload(
+  store: Store,
+  { number }: Pick<UploadedContent, 'number'>,
+): Promise<void> {
   if (number === undefined) return
   await store.write(function* (tx) {
+    if ((yield* tx.get(uploadKey(number))) === undefined) return
     tx.deleteRange(chunksOf(number))
     tx.delete(uploadKey(number))
   })
 }
 
+/** Removes uploads that began before `beforeMs` and that no commit claimed: their process is gone. Tells how many. */
+export async function sweepUploads(store: Store, beforeMs: number): Promise<number> {
+  let count = 0
+  for await (const rows of store.scan(UPLOADS, { batchCountMax: 100 })) {
+    for (const { key, value } of rows) {
+      if (new ByteReader(value).varint() >= beforeMs) continue
+      await discardUpload(store, { number: uploadOfKey(key) })
+      count++
+    }
+  }
+  return count
+}
+
+/** Small contents stay in memory; from INLINE_BYTES_MAX on one buffer fills while the other is written. */
 class Upload {
   readonly #store: Store
   readonly #startedMs: number
   readonly #sha256: Hash = createHash('sha256')
   readonly #md5: Hash = createHash('md5')
   #pieces: Buffer[] = []
-  #pieceBytes = 0
+  #filling: Buffer | undefined
+  #spare: Buffer | undefined
+  #filledBytes = 0
+  #writing: Promise<void> | undefined
   #number: number | undefined
   #chunkCount = 0
   #bytes = 0
@@ -86,50 +121,78 @@ class Upload {
     this.#startedMs = startedMs
   }
 
-  async add(piece: Buffer): Promise<void> {
+  /** Undefined when the next piece may come at once, else a promise to wait for. */
+  add(piece: Buffer): Promise<void> | undefined {
     this.#sha256.update(piece)
     this.#md5.update(piece)
     this.#bytes += piece.length
+    if (this.#filling !== undefined) return this.#fill(piece)
     this.#pieces.push(piece)
-    this.#pieceBytes += piece.length
-    if (this.#pieceBytes >= CHUNKS_PER_WRITE * CHUNK_BYTES) await this.#write(false)
+    return this.#bytes > INLINE_BYTES_MAX ? this.#beginWriting() : undefined
   }
 
   async finish(): Promise<UploadedContent> {
     const digests = { sha256: this.#sha256.digest(), md5: this.#md5.digest(), bytes: this.#bytes }
-    if (this.#number === undefined && this.#bytes <= INLINE_BYTES_MAX) {
+    if (this.#filling === undefined) {
       return { ...digests, number: undefined, inline: Buffer.concat(this.#pieces) }
     }
-    await this.#write(true)
+    if (this.#filledBytes > 0) await this.#write()
+    await this.#writing
     return { ...digests, number: this.#number, inline: undefined }
   }
 
   async discard(): Promise<void> {
-    const number = this.#number
-    if (number === undefined) return
-    const none = Buffer.alloc(0)
-    const content = { sha256: none, md5: none, bytes: 0, number, inline: undefined }
-    await discardUpload(this.#store, content)
+    // how a write that is under way ends does not matter any more
+    await this.#writing?.catch(() => {})
+    await discardUpload(this.#store, { number: this.#number })
   }
 
-  /** Full chunks go to the store; the rest waits for more unless this is the end. */
-  async #write(isEnd: boolean): Promise<void> {
-    const all =
-      this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces)
-    const end = isEnd ? all.length : all.length - (all.length % CHUNK_BYTES)
+  async #beginWriting(): Promise<void> {
+    this.#filling = Buffer.allocUnsafeSlow(WRITE_BYTES)
+    this.#spare = Buffer.allocUnsafeSlow(WRITE_BYTES)
+    const pieces = this.#pieces
+    this.#pieces = []
+    for (const piece of pieces) await this.#fill(piece)
+  }
+
+  #fill(piece: Buffer): Promise<void> | undefined {
+    const room = WRITE_BYTES - this.#filledBytes
+    const taken = Math.min(room, piece.length)
+    piece.copy(this.#filling as Buffer, this.#filledBytes, 0, taken)
+    this.#filledBytes += taken
+    return this.#filledBytes < WRITE_BYTES ? undefined : this.#writeThenFill(piece.subarray(taken))
+  }
+
+  async #writeThenFill(rest: Buffer): Promise<void> {
+    await this.#write()
+    if (rest.length > 0) await this.#fill(rest)
+  }
+
+  /** Waits for the write before, begins the next, and goes on with the other buffer. */
+  async #write(): Promise<void> {
+    await this.#writing
+    const full = this.#filling as Buffer
+    const writing = this.#put(full.subarray(0, this.#filledBytes))
+    // whoever waits for it next gets the failure; until then nobody does
+    writing.catch(() => {})
+    this.#writing = writing
+    this.#filling = this.#spare
+    this.#spare = full
+    this.#filledBytes = 0
+  }
+
+  async #put(bytes: Buffer): Promise<void> {
     const firstChunk = this.#chunkCount
+    this.#chunkCount += Math.ceil(bytes.length / CHUNK_BYTES)
     const known = this.#number
     const startedMs = this.#startedMs
     this.#number = await this.#store.write(function* (tx) {
       const number = known ?? (yield* allocate(tx))
       if (known === undefined)
         tx.put(uploadKey(number), new ByteWriter(8).varint(startedMs).finish())
-      putChunks(tx, number, all.subarray(0, end), firstChunk)
+      putChunks(tx, number, bytes, firstChunk)
       return number
     })
-    this.#chunkCount += Math.ceil(end / CHUNK_BYTES)
-    this.#pieces = end === all.length ? [] : [all.subarray(end)]
-    this.#pieceBytes = all.length - end
   }
 }
 
@@ -152,6 +215,7 @@ function putChunks(tx: WriteTx, number: number, bytes: Buffer, firstChunk = 0): 
 export class ContentChanges {
   readonly #amounts = new Map<string, number>()
   readonly #uploads = new Map<string, UploadedContent[]>()
+  readonly #released: number[] = []
 
   /** One more revision refers to the content. */
   claim(upload: UploadedContent): void {
@@ -160,6 +224,12 @@ export class ContentChanges {
     this.refer(upload.sha256, 1)
   }
 
+  /** An upload that no revision will refer to after all: its chunks go. */
+  release(upload: UploadedContent): void {
+    if (upload.number !== undefined) this.#released.push(upload.number)
+  }
+
+  /** References gained, or lost by a revision whose body goes: contents without any are removed. */
   refer(sha256: Buffer, amount: number): void {
     const id = sha256.toString('latin1')
     this.#amounts.set(id, (this.#amounts.get(id) ?? 0) + amount)
@@ -167,6 +237,10 @@ export class ContentChanges {
 
   /** @param allocateNumber gives the next free number of the head */
   *apply(tx: WriteTx, allocateNumber: () => number): Steps<void> {
+    for (const number of this.#released) {
+      tx.delete(uploadKey(number))
+      tx.deleteRange(chunksOf(number))
+    }
     const ids = [...this.#amounts.keys()]
     if (ids.length === 0) return
     const keys = ids.map(id => contentKey(Buffer.from(id, 'latin1')))

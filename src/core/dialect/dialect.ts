@@ -67,8 +67,8 @@ export interface Dialect {
   readonly deleteBatch: boolean
   /** 34. */
   readonly attachmentDeleteEtag: boolean
-  /** 35. A logged-in stranger gets 401 too. */
-  readonly strangersGet401: boolean
+  /** 43. Users see their own account by default. */
+  readonly usersOpenAtFirst: boolean
   /** 39. */
   readonly oldViewInfoFields: boolean
   /** 40. */
@@ -110,7 +110,7 @@ const spec: Dialect = Object.freeze({
   attachmentIfMatch: true,
   deleteBatch: true,
   attachmentDeleteEtag: true,
-  strangersGet401: true,
+  usersOpenAtFirst: true,
   oldViewInfoFields: true,
   checkContentMd5: true,
   replicateMethodFirst: true,
@@ -149,7 +149,7 @@ const couchdb: Dialect = Object.freeze({
   attachmentIfMatch: false,
   deleteBatch: false,
   attachmentDeleteEtag: false,
-  strangersGet401: false,
+  usersOpenAtFirst: false,
   oldViewInfoFields: false,
   checkContentMd5: false,
   replicateMethodFirst: false,

@@ -8,6 +8,7 @@
  */
 import { Failure } from '../../base/errors.ts'
 import { type Json, parseJsonAt, printJson } from '../../base/json/exact-json.ts'
+import { printDouble } from '../../base/json/print-double.ts'
 import { DUPLICATE_KEY, JsonScanner } from '../../base/json/scan.ts'
 import { TAG } from '../../base/json/term-buffer.ts'
 import { attachmentNameFailure } from './attachment-name.ts'
@@ -178,13 +179,17 @@ function readElement(limits: DocumentLimits): Draft {
     if (thrown !== DUPLICATE_KEY) throw thrown
   }
   const { value, end } = parseJsonAt(bytes, at)
-  scanner.open(Buffer.from(printJson(value), 'utf8'), 0)
+  scanner.open(Buffer.from(printJson(value, printSignedDouble), 'utf8'), 0)
   try {
     return readObject(limits)
   } finally {
     scanner.open(bytes, end)
   }
 }
+
+/** The hash tells minus zero from zero, though no reader ever sees it. */
+const printSignedDouble = (value: number): string =>
+  Object.is(value, -0) ? '-0.0' : printDouble(value)
 
 function readObject(limits: DocumentLimits): Draft {
   const special = new SpecialMembers(limits.idBytesMax)

@@ -101,7 +101,10 @@ export function addIndex(
   const language = member(body, 'language')
   if (language !== LANGUAGE) {
     const shown = language === undefined ? 'undefined' : printTerm(language)
-    throw indexFailure('invalid_ddoc_lang', `Existing design doc has an invalid language: ${shown}`)
+    throw indexFailure(
+      'invalid_ddoc_lang',
+      `The design document holds no indexes, its language is: ${shown}`,
+    )
   }
   const section = index.type === 'json' ? 'views' : 'indexes'
   const held = member(body, section)
@@ -128,7 +131,7 @@ function setPartitioned(
   if (!isNew && before !== asked) {
     throw indexFailure(
       'invalid_partitioned_option',
-      `Requested partitioned option does not match existing value on design document ${ddoc}`,
+      `${ddoc} exists with another value of partitioned.`,
     )
   }
   body.options = { ...held, partitioned: asked }
@@ -179,10 +182,7 @@ export function readIndexes(
 export function parseBulkDelete(body: JsonObject): readonly string[] {
   const ids = required(body, 'docids')
   if (!isJsonArray(ids) || !ids.every(id => typeof id === 'string')) {
-    throw indexFailure(
-      'invalid_bulk_docs',
-      `Bulk Delete requires an array of non-null docids. Docids: ${printTerm(ids)}`,
-    )
+    throw indexFailure('invalid_bulk_docs', `docids is a list of strings, not: ${printTerm(ids)}`)
   }
   parsePositiveNumber(member(body, 'w') ?? 2)
   refuseUnknown(body, new Set(['docids', 'w']))
@@ -199,7 +199,10 @@ export function parseListParameters(
     skip: skip === undefined ? 0 : wholeNumber(skip),
   }
   if (parsed.limit >= 1 && parsed.skip >= 0) return parsed
-  throw indexFailure('invalid_list_index_params', 'Index parameter ranges: limit > 1, skip > 0')
+  throw indexFailure(
+    'invalid_list_index_params',
+    'limit is a whole number from 1, skip one from 0.',
+  )
 }
 
 const wholeNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN)

@@ -164,14 +164,14 @@ export function parseBoolean(json: JsonValue): boolean {
 
 export function parseString(json: JsonValue): string {
   if (typeof json === 'string') return json
-  throw mangoFailure('invalid_string', `Invalid string: ${printTerm(json)}`)
+  throw mangoFailure('invalid_string', `A string is needed here, not: ${printTerm(json)}`)
 }
 
 /** `ok`, `false` or false. CouchDB crashes on others; we say what is wrong. */
 function parseStale(json: JsonValue): boolean {
   if (json === 'ok') return true
   if (json === false || json === 'false') return false
-  throw mangoFailure('invalid_value', `Invalid value for stale: ${printTerm(json)}`)
+  throw mangoFailure('invalid_value', `stale can be "ok" or false, not: ${printTerm(json)}`)
 }
 
 /** Checked here, so that a bad path is an error and not a field that is never there. */

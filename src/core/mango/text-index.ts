@@ -31,7 +31,10 @@ interface Named {
 /** The `index` member of `POST _index` for type text, or what a design document stores of it. */
 export function parseTextIndex(given: JsonValue, named: Named): TextIndex {
   if (!isJsonObject(given)) {
-    throw indexFailure('invalid_index', `Text indexes must be an object, not: ${printTerm(given)}`)
+    throw indexFailure(
+      'invalid_index',
+      `The definition of a text index is an object, not: ${printTerm(given)}`,
+    )
   }
   const defaultAnalyzer = member(given, 'default_analyzer') ?? 'keyword'
   const defaultField = parseDefaultField(member(given, 'default_field') ?? {})
@@ -66,8 +69,8 @@ function parseTextFields(json: JsonValue): TextIndex['fields'] {
     if (field) return field
     throw indexFailure(
       'invalid_index_fields_definition',
-      'Text Index field definitions must be of the form {"name": "non-empty fieldname", "type": ' +
-        `"boolean,number, or string"}. Def: ${printTermReadably(json)}`,
+      'Each field of a text index needs a name and a type (string, number or boolean), not: ' +
+        printTermReadably(json),
     )
   })
 }
@@ -83,7 +86,10 @@ function parseTextField(json: JsonValue) {
 function parseDefaultField(json: JsonValue): TextIndex['defaultField'] {
   if (typeof json === 'boolean') return { enabled: json, analyzer: 'standard' }
   if (!isJsonObject(json)) {
-    throw indexFailure('invalid_object', `${printTerm(json)} is not a JSON object`)
+    throw indexFailure(
+      'invalid_object',
+      `default_field is an object or a boolean, not: ${printTerm(json)}`,
+    )
   }
   return {
     enabled: parseBoolean(member(json, 'enabled') ?? true),

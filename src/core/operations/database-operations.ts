@@ -51,6 +51,10 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return this.database.name
   }
 
+  requireListing(): void {
+    // Members may see all of an ordinary database.
+  }
+
   readDocument(id: string, options?: ReadOptions): Promise<DocumentView> {
     return readDocument(this.database, id, options)
   }

@@ -5,8 +5,9 @@
  * member when it was opened. Somebody who may see less (an offline user) gets another implementation of the same
  * interface that answers less; no caller knows the difference.
  */
+import type { MetricsSnapshot } from '../../base/metrics.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
-import type { Authenticator } from '../auth/authenticate.ts'
+import type { Authenticator, PasswordUpgrade } from '../auth/authenticate.ts'
 import type { Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { Configuration } from '../configuration/configuration.ts'
@@ -35,9 +36,28 @@ export interface ServerOperations {
   /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
   open(user: User, name: string): Promise<DatabaseOperations>
   newIds(count: number): string[]
+  upgradePassword(upgrade: PasswordUpgrade): void
   /** Resolves when all writes that nobody waits for have ended. */
   settle(): Promise<void>
   tasks(): Promise<Task[]>
+  /** Figures of all processes, added up. */
+  metrics(): Promise<MetricsSnapshot>
+  systemFigures(): Promise<SystemFigures>
+}
+
+/** What the operating system says about the processes of this node, added up. */
+export interface SystemFigures {
+  readonly uptimeS: number
+  readonly memory: {
+    readonly rss: number
+    readonly heapTotal: number
+    readonly heapUsed: number
+    readonly external: number
+  }
+  readonly contextSwitches: number
+  readonly bytesRead: number
+  readonly bytesWritten: number
+  readonly processCount: number
 }
 
 export interface NewDatabase {
@@ -95,6 +115,8 @@ export interface DatabaseOperations {
   /** The storage beneath; for the operations' own files. */
   readonly database: Database
 
+  /** Fails for those who may not see all documents; lists, feeds and indexes ask it first. */
+  requireListing(): void
   /** Fails with `document_missing`, reason `missing` or `deleted`. */
   readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
   /** Undefined when all leaves of a document are asked for that never was. */

@@ -4,18 +4,24 @@
  */
 
 import { Failure } from '../../base/errors.ts'
+import type { MetricsSnapshot } from '../../base/metrics.ts'
 import { UuidSource } from '../../base/uuid-source.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
-import type { Authenticator } from '../auth/authenticate.ts'
+import type { Authenticator, PasswordUpgrade } from '../auth/authenticate.ts'
 import { memberCheck, serverAdminCheck } from '../auth/authorize.ts'
+import { HashQueue } from '../auth/hash-queue.ts'
 import { DEFAULT_SECURITY_TEXT, parseSecurity } from '../auth/security-object.ts'
 import { isServerAdmin, type User } from '../auth/user.ts'
+import { userIdsOf, withPasswordFields } from '../auth/users-database.ts'
 import type { Configuration, ConfigurationWriter } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Catalog } from '../database/catalog.ts'
 import type { Database } from '../database/database.ts'
 import { isSystemDatabase } from '../database/database-name.ts'
+import { loadDocuments } from '../database/load-documents.ts'
 import { DIALECTS, type Dialect } from '../dialect/dialect.ts'
+import { decodeAttachments } from '../document/attachment.ts'
+import { fromParts } from '../document/incoming-document.ts'
 import type { ListAllTasks, Task } from '../tasks/active-tasks.ts'
 import { PlainDatabaseOperations, readInfo } from './database-operations.ts'
 import { LocalNode } from './node-operations.ts'
@@ -25,7 +31,9 @@ import type {
   NewDatabase,
   NodeOperations,
   ServerOperations,
+  SystemFigures,
 } from './operations.ts'
+import { UsersDatabaseOperations } from './users-database-operations.ts'
 
 export interface ServerParts {
   readonly nodeName: string
@@ -36,7 +44,10 @@ export interface ServerParts {
   /** The settings of authentication, made anew when the configuration changes. */
   readonly authSettings: () => AuthSettings
   readonly listTasks: ListAllTasks
+  readonly gatherMetrics: () => Promise<MetricsSnapshot>
+  readonly gatherSystem: () => Promise<SystemFigures>
   readonly clock: () => number
+  readonly wait: (ms: number) => Promise<void>
 }
 
 export class LocalServer implements ServerOperations {
@@ -44,11 +55,13 @@ export class LocalServer implements ServerOperations {
   readonly authenticator: Authenticator
   readonly node: NodeOperations
   readonly #parts: ServerParts
+  readonly #hashQueue: HashQueue
   readonly #uuids = new UuidSource()
   readonly #kept = new Set<Promise<void>>()
 
   constructor(parts: ServerParts) {
     this.#parts = parts
+    this.#hashQueue = new HashQueue({ clock: parts.clock, wait: parts.wait })
     this.configuration = parts.configuration
     this.authenticator = parts.authenticator
     this.node = new LocalNode({
@@ -101,14 +114,44 @@ export class LocalServer implements ServerOperations {
   async open(user: User, name: string): Promise<DatabaseOperations> {
     const database = await this.#parts.catalog.open(name)
     const security = await securityOf(database)
-    if (!isServerAdmin(user)) memberCheck(user, security, this.dialect)
-    return new PlainDatabaseOperations({ database, user, security, server: this })
+    if (!isServerAdmin(user)) memberCheck(user, security)
+    const parts = { database, user, security, server: this }
+    if (name !== this.configuration.get(SETTINGS.authenticationDb)) {
+      return new PlainDatabaseOperations(parts)
+    }
+    const { authSettings: settings } = this
+    return new UsersDatabaseOperations({ ...parts, settings, hashQueue: this.#hashQueue })
   }
 
   newIds(count: number): string[] {
     const algorithm = this.configuration.get(SETTINGS.uuidAlgorithm)
     const suffix = this.configuration.get(SETTINGS.uuidSuffix)
     return Array.from({ length: count }, () => this.#uuids.next(algorithm, suffix))
+  }
+
+  /** Stores a stronger hash of a password that was just found right, unless the document changed meanwhile. */
+  upgradePassword({ name, fields }: PasswordUpgrade): void {
+    this.keep(this.#storeUpgrade(name, fields))
+  }
+
+  async #storeUpgrade(name: string, fields: PasswordUpgrade['fields']): Promise<void> {
+    const database = await this.#parts.catalog.open(
+      this.configuration.get(SETTINGS.authenticationDb),
+    )
+    const documents = await loadDocuments(database, userIdsOf(name))
+    const stored = documents.find(document => document?.deleted === false)
+    if (stored === undefined) return
+    const body = withPasswordFields(JSON.parse(stored.body.toString()), fields)
+    const document = fromParts({ id: stored.id, rev: stored.winner, body })
+    const attachments = decodeAttachments(stored.attachments).map(attachment => ({
+      kind: 'kept' as const,
+      name: attachment.name,
+      stored: attachment,
+    }))
+    await database.write(
+      [{ id: stored.id, document, attachments, mode: 'interactive' }],
+      document.body.length,
+    )
   }
 
   keep(work: Promise<unknown>): void {
@@ -128,8 +171,22 @@ export class LocalServer implements ServerOperations {
     return this.#parts.listTasks()
   }
 
-  /** System databases are for admins from the start, whatever other databases are. */
+  metrics(): Promise<MetricsSnapshot> {
+    return this.#parts.gatherMetrics()
+  }
+
+  systemFigures(): Promise<SystemFigures> {
+    return this.#parts.gatherSystem()
+  }
+
+  /** System databases are for admins from the start, whatever other databases are; accounts guard themselves. */
   #firstSecurity(name: string): string {
+    if (
+      name === this.configuration.get(SETTINGS.authenticationDb) &&
+      this.dialect.usersOpenAtFirst
+    ) {
+      return DEFAULT_SECURITY_TEXT.everyone
+    }
     if (isSystemDatabase(name)) return DEFAULT_SECURITY_TEXT.admin_only
     const configured = this.configuration.get(SETTINGS.defaultSecurity)
     if (configured === 'everyone') return DEFAULT_SECURITY_TEXT.everyone

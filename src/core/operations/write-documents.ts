@@ -41,7 +41,7 @@ export async function writeDocuments(
 
 const PER_DOCUMENT_BYTES = 256
 
-const isLocal = (id: string): boolean => id.startsWith('_local/')
+export const isLocal = (id: string): boolean => id.startsWith('_local/')
 export const isDesign = (id: string): boolean => id.startsWith('_design/')
 
 /** A failed document's result, or undefined when nothing speaks against it so far. */

@@ -16,8 +16,9 @@ import * as lmdb from 'lmdb'
 import { assert } from '../../base/assert.ts'
 import { Failure } from '../../base/errors.ts'
 import type { BatchOptions, Entry } from '../engine.ts'
+import { assertOpenable } from './lmdb-file-check.ts'
 import { readStoredKey, type StoredKey, writeStoredKey } from './reserved-keys.ts'
-import { storageFailure } from './storage-errors.ts'
+import { commitFailure, storageFailure } from './storage-errors.ts'
 
 /** What LMDB itself allows, less our first byte. The engine promises less. */
 export const LMDB_KEY_BYTES_MAX = 1977
@@ -73,6 +74,7 @@ export class LmdbEnvironment {
   /** Opens the file, or makes an empty one: whether there should be one is for the caller to know. */
   constructor(path: string, options: EnvironmentOptions = {}) {
     this.path = path
+    assertOpenable(path)
     try {
       this.#db = openTable(path, options.noSync ?? false)
       this.#snapshot = this.#db.useReadTransaction()
@@ -276,7 +278,7 @@ export class LmdbEnvironment {
 
   #writeFailure(error: unknown): unknown {
     const commitFailed = error instanceof Error && 'commitError' in error
-    if (commitFailed) return storageFailure(this.#commitError, this.path)
+    if (commitFailed) return commitFailure(this.#commitError, this.path)
     return isNativeError(error) ? storageFailure(error, this.path) : error
   }
 
@@ -371,6 +373,8 @@ function openTable(path: string, noSync: boolean): NativeStore {
     noSubdir: true,
     maxDbs: 1,
     create: false,
+    // With it, the package keeps a promise of its own per batch that a failed commit rejects unheard: the process would end.
+    eventTurnBatching: false,
   }
   const Table = openAsClass(path, { ...options })
   let opened = false

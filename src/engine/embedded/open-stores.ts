@@ -100,8 +100,7 @@ export class OpenStores {
   }
 
   async #open(id: StoreId): Promise<void> {
-    await this.#makeRoom()
-    this.#making++
+    await this.#takeRoom()
     const found = await this.#find(id).finally(() => {
       this.#making--
     })
@@ -147,7 +146,7 @@ export class OpenStores {
   }
 
   /** Closes what was not used for longest until there is room; waits while everything is in use. */
-  async #makeRoom(): Promise<void> {
+  async #takeRoom(): Promise<void> {
     for (;;) {
       let counted = 0
       let oldest: Slot | undefined
@@ -157,7 +156,10 @@ export class OpenStores {
         if (slot.fresh || slot.environment.pendingCount > 0) continue
         if (oldest === undefined || slot.usedAt < oldest.usedAt) oldest = slot
       }
-      if (counted + this.#making < this.#countMax) return
+      if (counted + this.#making < this.#countMax) {
+        this.#making++
+        return
+      }
       if (oldest === undefined) await turn()
       else await this.#close(oldest)
     }

@@ -2,6 +2,7 @@
  * Makes a data folder, or checks that an existing one is for us: it holds a file `FORMAT` with
  * `{"format":1,"engine":"embedded"}`. A folder is never read by a version that does not know its format.
  */
+import { randomUUID } from 'node:crypto'
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { Failure } from '../../base/errors.ts'
@@ -41,7 +42,7 @@ async function readFormat(folder: string): Promise<string | undefined> {
 /** By way of another name: processes that start together see nothing or all of it. */
 async function writeFormat(folder: string, engine: string): Promise<void> {
   const file = path.join(folder, FORMAT_FILE)
-  const draft = `${file}.${process.pid}`
+  const draft = `${file}.${randomUUID()}`
   try {
     await fs.writeFile(draft, `${JSON.stringify({ format: FORMAT_NUMBER, engine })}\n`, {
       flush: true,

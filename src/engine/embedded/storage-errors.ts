@@ -1,7 +1,9 @@
 /**
  * Turns what LMDB and the file system throw into Failures with one-line reasons. The original error stays as the cause.
  */
+import { statfsSync } from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import { Failure, type FailureCode, isFailure } from '../../base/errors.ts'
 
 const { errno } = os.constants
@@ -35,6 +37,29 @@ export function storageFailure(thrown: unknown, subject: string): Failure {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   const code = BY_CODE.get(codeNumber(error)) ?? 'unexpected'
   return new Failure(code, { subject, reason: oneLine(error.message) }, error)
+}
+
+/** Less than this is taken for a full disk when a write came out short. */
+const FREE_BYTES_MIN = 16 * 1024 * 1024
+
+/**
+ * For failed commits. LMDB reports a write that came out short as an input/output error; mostly that is the last write
+ * before a disk is full, so the room that is left decides.
+ */
+export function commitFailure(
+  thrown: unknown,
+  file: string,
+  freeBytes: (folder: string) => number = freeBytesOf,
+): Failure {
+  const failure = storageFailure(thrown, file)
+  if (!(thrown instanceof Error) || codeNumber(thrown) !== errno.EIO) return failure
+  if (freeBytes(path.dirname(file)) >= FREE_BYTES_MIN) return failure
+  return new Failure('storage_full', { subject: file, reason: 'a write came out short' }, thrown)
+}
+
+function freeBytesOf(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
 }
 
 /** The number LMDB gave, or the one behind a name such as `ENOSPC` from `node:fs`; 0 when there is none. */

@@ -40,9 +40,10 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
       (request.rawPath === '/_up' && configuration.get(SETTINGS.requireValidUserExceptForUp))
     return authenticator
       .authenticate(credentialsOf(request), authSettings, { nodeLocal, anonymousAllowed })
-      .then(({ user, setCookie }) =>
-        setCookie === undefined ? { user, nodeLocal } : { user, nodeLocal, setCookie },
-      )
+      .then(({ user, setCookie, upgrade }) => {
+        if (upgrade !== undefined) this.#server.upgradePassword(upgrade)
+        return setCookie === undefined ? { user, nodeLocal } : { user, nodeLocal, setCookie }
+      })
   }
 
   admit(match: Match<CouchRoute>, request: HttpRequest, visitor: Visitor): Promise<void> | void {
@@ -111,6 +112,14 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     const isDatabaseItself = route.path === '/{db}'
     if (isDatabaseItself && (request.method === 'PUT' || request.method === 'DELETE')) {
       return serverAdminCheck(visitor.user)
+    }
+    if (
+      request.method === 'OPTIONS' &&
+      visitor.user.name === null &&
+      !isServerAdmin(visitor.user)
+    ) {
+      // A preflight that CORS did not allow: strangers learn nothing about what is here.
+      throw new Failure('unauthorized')
     }
     if (name.startsWith('_') && !isServerAdmin(visitor.user) && !(await this.#exists(name))) {
       serverAdminCheck(visitor.user)

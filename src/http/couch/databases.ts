@@ -5,6 +5,7 @@ import type { DatabaseInfo, NewDatabase } from '../../core/operations/operations
 import { etagOf, notModifiedReply } from '../kit/conditional.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { Query } from '../kit/url.ts'
+import { encodePathPart } from './encode-path.ts'
 import type { Exchange } from './exchange.ts'
 import { parseNameRange, selectNames } from './name-range.ts'
 
@@ -15,7 +16,7 @@ export async function putDatabase(exchange: Exchange): Promise<Reply> {
     name,
     parseNewDatabase(exchange.request.query),
   )
-  return exchange.ok(201, ['Location', exchange.url(`/${encodeURIComponent(name)}`)])
+  return exchange.ok(201, ['Location', exchange.url(`/${encodePathPart(name)}`)])
 }
 
 export async function deleteDatabase(exchange: Exchange): Promise<Reply> {

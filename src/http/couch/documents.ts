@@ -9,6 +9,7 @@ import { printRevision, type Revision } from '../../core/document/revision.ts'
 import type { DocumentWrite } from '../../core/operations/write-documents.ts'
 import { etagOf, notModifiedReply, quoteEtag } from '../kit/conditional.ts'
 import type { Reply } from '../kit/reply.ts'
+import { encodePathPart } from './encode-path.ts'
 import type { Exchange } from './exchange.ts'
 import {
   documentId,
@@ -136,12 +137,12 @@ function revisionOf(result: EditResult | undefined): Revision {
 }
 
 export function documentPath(exchange: Exchange, id: string): string {
-  return `/${encodeURIComponent(exchange.database.name)}/${encodeURIComponent(id)}`
+  return `/${encodePathPart(exchange.database.name)}/${encodePathPart(id)}`
 }
 
 /** `_design%2Fx` in one segment: readers are sent to the canonical place. */
 export function redirectToDesign(exchange: Exchange, id: string): Reply {
-  const path = `/${encodeURIComponent(exchange.database.name)}/${id}`
+  const path = `/${encodePathPart(exchange.database.name)}/${id}`
   const query = exchange.request.query.raw === '' ? '' : `?${exchange.request.query.raw}`
   return { status: 301, headers: ['Location', exchange.url(path + query)] }
 }

@@ -32,6 +32,7 @@ import {
   putConfigValue,
   reloadConfig,
 } from './node.ts'
+import { getPrometheus, getStats, getSystem, getVersions } from './node-stats.ts'
 import { activeTasks, favicon, membership, up, uuids, welcome } from './server-info.ts'
 import { deleteSession, getSession, postSession } from './session.ts'
 
@@ -47,7 +48,7 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_membership', methods: { GET: membership }, access: 'admin' },
   { path: '/_active_tasks', methods: { GET: activeTasks, HEAD: activeTasks }, access: 'admin' },
   { path: '/_cluster_setup', methods: { GET: getClusterSetup, POST: postClusterSetup }, access: 'admin' },
-  { path: '/_session', methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession }, access: 'everybody' },
+  { path: '/_session', methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession }, access: 'everybody', jsonErrorIs400: true },
 
   // this node
   { path: '/_node', methods: { GET: incompleteNode }, access: 'admin' },
@@ -56,6 +57,12 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_node/{node}/_config/_reload', methods: { POST: reloadConfig }, access: 'admin' },
   { path: '/_node/{node}/_config/{section}', methods: { GET: getConfigSection }, access: 'admin' },
   { path: '/_node/{node}/_config/{section}/{key}', methods: { GET: getConfigValue, PUT: putConfigValue, DELETE: deleteConfigValue }, access: 'admin' },
+
+  { path: '/_node/{node}/_stats', methods: { GET: getStats }, access: 'metrics' },
+  { path: '/_node/{node}/_stats/{rest...}', methods: { GET: getStats }, access: 'metrics' },
+  { path: '/_node/{node}/_system', methods: { GET: getSystem }, access: 'metrics' },
+  { path: '/_node/{node}/_prometheus', methods: { GET: getPrometheus }, access: 'metrics' },
+  { path: '/_node/{node}/_versions', methods: { GET: getVersions }, access: 'admin' },
 
   // a database
   { path: '/{db}', methods: { DELETE: deleteDatabase, GET: getDatabase, HEAD: getDatabase, POST: postDocument, PUT: putDatabase }, allow: 'DELETE,GET,HEAD,POST', access: 'database' },

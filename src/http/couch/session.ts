@@ -29,11 +29,12 @@ export async function postSession(exchange: Exchange): Promise<Reply> {
   const given = await readCredentials(request)
   const next = redirectTarget(exchange, 'next')
   try {
-    const { user, setCookie } = await server.authenticator.logIn(
+    const { user, setCookie, upgrade } = await server.authenticator.logIn(
       given,
       credentialsOf(request),
       server.authSettings,
     )
+    if (upgrade !== undefined) server.upgradePassword(upgrade)
     const isAdmin = user.roles.includes('_admin')
     const name = next !== undefined && isAdmin ? null : user.name
     const body = JSON.stringify({ ok: true, name, roles: user.roles })

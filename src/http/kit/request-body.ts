@@ -166,7 +166,10 @@ export class RequestBody {
       }
       const onEnd = (): void =>
         settle(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size))
-      const onGone = (cause?: unknown): void => settle(new ClientGone(cause))
+      // `close` follows every ordinary `end` too, and an Error with its stack is dear.
+      const onGone = (cause?: unknown): void => {
+        if (!isSettled) settle(new ClientGone(cause))
+      }
       if (message.destroyed) onGone()
       else message.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone)
     })

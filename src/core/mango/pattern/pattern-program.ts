@@ -14,6 +14,7 @@ import {
   type Look,
   PatternError,
   type PatternNode,
+  singleCharSet,
 } from './pattern-tree.ts'
 
 export const INSTRUCTIONS_MAX = 20_000
@@ -158,8 +159,8 @@ class ProgramWriter {
 
   #repeat(node: PatternNode & { kind: 'repeat' }): void {
     const { body, min, max, mode } = node
-    if (body.kind === 'set' || (body.kind === 'text' && isOneChar(body.text))) {
-      const set = body.kind === 'set' ? body.set : oneChar(body.text)
+    const set = singleCharSet(body)
+    if (set) {
       this.#put({ op: 'set_repeat', set, min, max, mode })
     } else if (mode === 'possessive') this.#atomic({ ...node, mode: 'greedy' })
     else {
@@ -271,11 +272,4 @@ class ProgramWriter {
     this.#node(node.otherwise)
     jump.to = this.#here
   }
-}
-
-const isOneChar = (text: string) => text.length === 1 || [...text].length === 1
-
-function oneChar(text: string): CharSet {
-  const code = text.codePointAt(0) as number
-  return { source: '', ignoreCase: false, has: candidate => candidate === code }
 }

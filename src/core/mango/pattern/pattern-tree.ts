@@ -81,3 +81,11 @@ export function fixedLength(node: PatternNode): number | undefined {
 
 const add = (a: number | undefined, b: number | undefined) =>
   a === undefined || b === undefined ? undefined : a + b
+
+/** The set of a part that always takes exactly one character, else undefined. */
+export function singleCharSet(node: PatternNode): CharSet | undefined {
+  if (node.kind === 'set') return node.set
+  if (node.kind !== 'text' || [...node.text].length !== 1) return undefined
+  const code = node.text.codePointAt(0) as number
+  return { source: '', ignoreCase: false, has: candidate => candidate === code }
+}

@@ -7,13 +7,14 @@
  * bounded below. Everything else runs on the stepping matcher, where each text has a budget of
  * steps (a million take some 50 ms) and the caller may give one for all texts together.
  */
+import type { CharSet } from './char-set.ts'
 import { type ParsedPattern, parsePattern } from './parse-pattern.ts'
 import { compileProgram, type Program } from './pattern-program.ts'
-import { PatternError, type PatternNode } from './pattern-tree.ts'
-import { runProgram, type StepBudget, stepsExhausted } from './run-program.ts'
+import { PatternError, type PatternNode, singleCharSet } from './pattern-tree.ts'
+import { runProgram, type Search, type StepBudget, stepsExhausted } from './run-program.ts'
 
 /** Steps for one text: long texts get more, in proportion, up to a bound. */
-export const STEPS_PER_TEXT = 1_000_000
+export const STEPS_PER_TEXT = 2_000_000
 const STEPS_PER_CHAR = 8
 const STEPS_PER_TEXT_MAX = 40_000_000
 /** The native engine's bounds, by the number of choices in the pattern. */
@@ -38,7 +39,11 @@ export function compilePattern(source: string): Pattern {
   const parsed = parsePattern(source)
   const program = compileProgram(parsed)
   const native = nativePattern(parsed)
-  const search = { prefix: textPrefix(parsed.tree), anchored: isAnchored(parsed.tree) }
+  const search = {
+    prefix: textPrefix(parsed.tree),
+    anchored: isAnchored(parsed.tree),
+    leading: hasReferences(parsed.tree) ? undefined : leadingSet(parsed.tree),
+  }
   const test = (text: string, total?: StepBudget) =>
     native !== undefined && text.length <= native.textChars
       ? native.pattern.test(text)
@@ -49,7 +54,7 @@ export function compilePattern(source: string): Pattern {
 function runBounded(
   program: Program,
   text: string,
-  search: { readonly prefix: string; readonly anchored: boolean },
+  search: Search,
   total: StepBudget | undefined,
 ): boolean {
   const wanted = Math.max(STEPS_PER_TEXT, text.length * STEPS_PER_CHAR)
@@ -142,8 +147,7 @@ function nativeRepeat(
   cases: Set<boolean>,
 ): string | undefined {
   const { body, min, max, mode } = node
-  const single = body.kind === 'set' || (body.kind === 'text' && [...body.text].length === 1)
-  if (!single || mode === 'possessive') return undefined
+  if (!singleCharSet(body) || mode === 'possessive') return undefined
   if (min !== max) counted.choices++
   counted.chars += min
   const source = nativeSource(body, counted, cases)
@@ -162,4 +166,33 @@ function isAnchored(node: PatternNode): boolean {
   if (node.kind === 'sequence') return node.parts[0] !== undefined && isAnchored(node.parts[0])
   if (node.kind === 'choice') return node.branches.every(isAnchored)
   return node.kind === 'group' && isAnchored(node.body)
+}
+
+/** The characters of an unlimited repeat that the pattern begins with. */
+function leadingSet(node: PatternNode): CharSet | undefined {
+  if (node.kind === 'sequence' && node.parts[0]) return leadingSet(node.parts[0])
+  if (node.kind === 'group') return leadingSet(node.body)
+  if (node.kind !== 'repeat' || node.max !== Number.POSITIVE_INFINITY) return undefined
+  return singleCharSet(node.body)
+}
+
+/** Whether what one part takes can matter to another. */
+function hasReferences(node: PatternNode): boolean {
+  switch (node.kind) {
+    case 'same_as':
+    case 'call':
+    case 'if':
+      return true
+    case 'sequence':
+      return node.parts.some(hasReferences)
+    case 'choice':
+      return node.branches.some(hasReferences)
+    case 'repeat':
+    case 'group':
+    case 'atomic':
+    case 'look':
+      return hasReferences(node.body)
+    default:
+      return false
+  }
 }

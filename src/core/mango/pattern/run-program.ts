@@ -8,6 +8,7 @@
  * lookaround, atomic groups and recursion, the last with a bound.
  */
 import { Failure } from '../../../base/errors.ts'
+import type { CharSet } from './char-set.ts'
 import type { Instruction, Program } from './pattern-program.ts'
 import type { Assertion } from './pattern-tree.ts'
 
@@ -25,15 +26,26 @@ export function stepsExhausted(): Failure {
   })
 }
 
-/**
- * Whether the pattern matches somewhere in the text. `prefix` is a text that every match begins
- * with.
- */
+/** What is known of where a match can begin. */
+export interface Search {
+  /** A text that every match begins with. */
+  readonly prefix: string
+  /** Only at the beginning of the text. */
+  readonly anchored: boolean
+  /**
+   * The set of an unlimited repeat that the pattern begins with: a match that could begin after one
+   * of these characters could as well begin before it. Without this `.*x` takes the square of the
+   * text.
+   */
+  readonly leading: CharSet | undefined
+}
+
+/** Whether the pattern matches somewhere in the text. */
 export function runProgram(
   program: Program,
   text: string,
   budget: StepBudget,
-  search: { readonly prefix: string; readonly anchored: boolean },
+  search: Search,
 ): boolean {
   const run = new Run(program, text, budget)
   if (search.anchored) return run.matchAt(0)
@@ -42,6 +54,7 @@ export function runProgram(
       start = text.indexOf(search.prefix, start)
       if (start < 0) return false
     } else if (isLowSurrogate(text, start)) continue
+    if (search.leading && start > 0 && search.leading.has(codePointBefore(text, start))) continue
     if (run.matchAt(start)) return true
   }
   return false
@@ -332,3 +345,6 @@ function stepBack(text: string, from: number, count: number): number {
   }
   return at
 }
+
+const codePointBefore = (text: string, at: number): number =>
+  text.codePointAt(isLowSurrogate(text, at - 1) ? at - 2 : at - 1) as number

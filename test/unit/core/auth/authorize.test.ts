@@ -68,17 +68,10 @@ const admins = { adminByName: ok, adminByRole: ok, server: ok, party: ok }
 
 describe('members', () => {
   it('of a database that lists some', () => {
-    expectTable(each => memberCheck(each, listed, { strangersGet401: false }), {
+    expectTable(each => memberCheck(each, listed), {
       ...everybody(noAccess),
       ...insiders,
       anonymous: noLogin,
-    })
-  })
-
-  it('where the dialect tells strangers to log in', () => {
-    expectTable(each => memberCheck(each, listed, { strangersGet401: true }), {
-      ...everybody(noLogin),
-      ...insiders,
     })
   })
 
@@ -90,13 +83,13 @@ describe('members', () => {
     ]
     for (const object of open) {
       const security = parseSecurity(object)
-      expectTable(each => memberCheck(each, security, { strangersGet401: false }), everybody(ok))
+      expectTable(each => memberCheck(each, security), everybody(ok))
     }
   })
 
   it('of a database of CouchDB 3: server admins', () => {
     const security = parseSecurity(JSON.parse(DEFAULT_SECURITY_TEXT.admin_only))
-    expectTable(each => memberCheck(each, security, { strangersGet401: false }), {
+    expectTable(each => memberCheck(each, security), {
       ...everybody(noAccess),
       anonymous: noLogin,
       server: ok,
@@ -107,7 +100,7 @@ describe('members', () => {
 
   it('admins alone do not close a database', () => {
     const security = parseSecurity({ admins: { names: ['joe'] } })
-    memberCheck(ANONYMOUS, security, { strangersGet401: false })
+    memberCheck(ANONYMOUS, security)
   })
 })
 

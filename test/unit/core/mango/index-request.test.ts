@@ -144,11 +144,15 @@ const ERRORS: readonly (readonly [JsonObject, string, string | undefined])[] = [
     'invalid_empty_string',
     'Index name or ddoc cannot be empty string',
   ],
-  [{ index: { fields: ['a'] }, name: 5 }, 'invalid_string', 'Invalid string: 5'],
+  [{ index: { fields: ['a'] }, name: 5 }, 'invalid_string', 'A string is needed here, not: 5'],
   [{ index: { fields: ['a'] }, type: 'foo' }, 'invalid_index', 'Invalid type for index: foo'],
   [{ index: { fields: ['a'] }, w: 0 }, 'invalid_pos_integer', undefined],
   [{ index: { fields: ['a'] }, partitioned: 5 }, 'invalid_boolean', undefined],
-  [{ index: 5, type: 'text' }, 'invalid_index', 'Text indexes must be an object, not: 5'],
+  [
+    { index: 5, type: 'text' },
+    'invalid_index',
+    'The definition of a text index is an object, not: 5',
+  ],
   [{ index: { fields: ['a'] }, type: 'text' }, 'invalid_index_fields_definition', undefined],
   [
     { index: { fields: [{ name: '', type: 'string' }] }, type: 'text' },

@@ -127,9 +127,16 @@ describe('the life of a request', () => {
       request: { url: { plusIsSpace: true, uriBytesMax: 20 } },
     })
     assert.equal((await inject(tiny.server, { url: '/%zz' })).status, 400)
-    assert.equal((await inject(tiny.server, { url: '/%ff' })).status, 400)
     assert.equal((await inject(tiny.server, { url: `/${'x'.repeat(20)}` })).status, 414)
     assert.equal((await inject(tiny.server, { url: '/fine' })).status, 200)
+  })
+
+  it('lets segments that are not UTF-8 through, marked: what they mean is for the API to say', async () => {
+    const tiny = tinyServer({
+      routes: { '/{x}': request => jsonReply(200, String(request.url.invalidUtf8At)) },
+    })
+    assert.equal((await inject(tiny.server, { url: '/%ff' })).text, '0\n')
+    assert.equal((await inject(tiny.server, { url: '/%C3%A9' })).text, '-1\n')
   })
 
   it('logs unexpected errors with their stack and answers 500 without it', async () => {

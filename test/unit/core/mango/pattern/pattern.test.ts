@@ -158,6 +158,9 @@ test('long texts are no problem for plain patterns, and cannot overflow the stac
   assert.equal(compilePattern('b').test(long), false)
   assert.equal(compilePattern('^a*$').test(long), true)
   assert.equal(compilePattern('^(?:a|b)*$').test('ab'.repeat(40_000)), true)
+  assert.equal(compilePattern('.*foo.*').test(long), false)
+  assert.equal(compilePattern('a*b').test(long), false)
+  assert.equal(compilePattern('\\w+@\\w+').test(`${long}@b`), true)
   assert.equal(compilePattern('[xyz]').test(`${long}z`), true)
 })
 

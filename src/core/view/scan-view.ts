@@ -1,0 +1,82 @@
+/**
+ * Rows of a view for a planned query. `scanView` gives texts that go to the wire as they are: each is one row or
+ * several joined the way rows are joined there, so that whole blocks pass without being looked at. `scanViewRows`
+ * gives them one by one for those who add something to each.
+ */
+import type { BlockIndex, RowScan } from '../indexing/block-index.ts'
+import type { RowBlock, RowSlice } from '../indexing/row-block.ts'
+import { idBytes } from '../indexing/row-order.ts'
+import type { ViewPlan } from './view-query.ts'
+
+export interface ViewTexts {
+  readonly total: number
+  readonly offset: number
+  /** Join them, and the batches, with `,\r\n`. */
+  readonly batches: AsyncIterable<Buffer[]>
+}
+
+export interface ViewRows {
+  readonly total: number
+  readonly offset: number
+  readonly batches: AsyncIterable<ViewRow[]>
+}
+
+/** A row of a view; its parts are cut out when they are asked for. */
+export class ViewRow {
+  readonly #block: RowBlock
+  readonly #row: number
+
+  constructor(block: RowBlock, row: number) {
+    this.#block = block
+    this.#row = row
+  }
+
+  get id(): string {
+    return idBytes(this.#block.idText(this.#row)).toString()
+  }
+
+  get keyText(): Buffer {
+    return this.#block.keyText(this.#row)
+  }
+
+  get valueText(): Buffer {
+    return this.#block.valueText(this.#row)
+  }
+
+  /** The whole row as on the wire: `{"id":…,"key":…,"value":…}`. */
+  get text(): Buffer {
+    return this.#block.text(this.#row, this.#row + 1)
+  }
+}
+
+export async function scanView(
+  index: BlockIndex,
+  tree: number,
+  plan: ViewPlan,
+): Promise<ViewTexts> {
+  const scan = await index.openScan(tree, plan)
+  const texts = plan.reverse ? rowTexts : ({ block, from, to }: RowSlice) => [block.text(from, to)]
+  return { total: scan.total, offset: scan.offset, batches: mapSlices(scan, texts) }
+}
+
+export async function scanViewRows(
+  index: BlockIndex,
+  tree: number,
+  plan: ViewPlan,
+): Promise<ViewRows> {
+  const scan = await index.openScan(tree, plan)
+  const rows = (slice: RowSlice) =>
+    rowNumbers(slice, plan.reverse).map(row => new ViewRow(slice.block, row))
+  return { total: scan.total, offset: scan.offset, batches: mapSlices(scan, rows) }
+}
+
+async function* mapSlices<T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncGenerator<T[]> {
+  for await (const slices of scan.batches) yield slices.flatMap(map)
+}
+
+/** The rows of a slice in reverse, one by one. */
+const rowTexts = (slice: RowSlice): Buffer[] =>
+  rowNumbers(slice, true).map(row => slice.block.text(row, row + 1))
+
+const rowNumbers = ({ from, to }: RowSlice, reverse: boolean): number[] =>
+  Array.from({ length: to - from }, (_, i) => (reverse ? to - 1 - i : from + i))

@@ -1,0 +1,5 @@
+/** Percent-encoding of a database name, document id or attachment name in `Location`, with the letters CouchDB keeps. */
+export const encodePathPart = (text: string): string =>
+  encodeURIComponent(text)
+    .replaceAll('%3A', ':')
+    .replace(/[!'()*~]/g, letter => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
