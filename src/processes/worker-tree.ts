@@ -7,6 +7,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { Failure } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
+import { type MetricsSnapshot, mergeSnapshots } from '../base/metrics.ts'
 import type {
   ConfigurationChange,
   ConfigurationWriter,
