@@ -56,7 +56,7 @@ async function timed<T>(label: string, count: number, work: () => Promise<T>): P
   return result
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'gurney-bench-'))
+const folder = mkdtempSync(join(tmpdir(), 'gurney-view-index-bench-'))
 const engine = await EmbeddedEngine.open({ folder })
 const collator = openCollator()
 const count = builtinReducer('_count', collator, true)
@@ -69,6 +69,7 @@ const newIndex = (cacheBytes: number, sortBytesMax: number) =>
     cache: new NodeCache(cacheBytes),
     trees: [{ order: 'icu', reducers: [count, stats] }],
     sortBytesMax,
+    scratch: { open: () => engine.createStore('runs'), drop: () => engine.deleteStore('runs') },
   })
 
 async function build(sortBytesMax: number): Promise<void> {
@@ -125,7 +126,7 @@ try {
   ] as const) {
     await timed(`key lookups, ${name}`, 5000, async () => {
       for (let i = 0; i < 5000; i++) {
-        const { keyText } = documents[below(documentCount)]?.rows[0]?.[0] as EmittedRow
+        const keyText = documents[below(documentCount)]?.rows[0]?.[0]?.keyText
         await scan(index, { startKey: keyText, endKey: keyText })
       }
     })

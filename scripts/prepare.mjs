@@ -27,12 +27,20 @@ function install() {
 
 export function build() {
   const stamp = join(root, 'dist', '.gurney-source')
-  const sources = [...filesBelow(join(root, 'src')), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')]
+  const sources = [
+    ...filesBelow(join(root, 'src')),
+    join(root, 'tsconfig.json'),
+    join(root, 'tsconfig.build.json'),
+  ]
   const wanted = hash(sources)
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
   say('Building')
   rmSync(join(root, 'dist'), { recursive: true, force: true })
-  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'])
+  run(process.execPath, [
+    join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
+    '-p',
+    'tsconfig.build.json',
+  ])
   writeFileSync(stamp, wanted)
 }
 

@@ -8,10 +8,17 @@ import { prepare, root, run } from './prepare.mjs'
 prepare()
 const words = process.argv.slice(2)
 if (words.length === 0) {
-  run(process.execPath, [join(root, 'node_modules/@biomejs/biome/bin/biome'), 'check', '--error-on-warnings', '.'])
+  run(process.execPath, [
+    join(root, 'node_modules/@biomejs/biome/bin/biome'),
+    'check',
+    '--error-on-warnings',
+    '.',
+  ])
   run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'])
 }
-const files = testFiles(join(root, 'test')).filter(file => words.length === 0 || words.some(word => file.includes(word)))
+const files = testFiles(join(root, 'test')).filter(
+  file => words.length === 0 || words.some(word => file.includes(word)),
+)
 const result = spawnSync(
   process.execPath,
   ['--import', 'tsx', '--test', '--test-concurrency=2', '--test-reporter=spec', ...files],

@@ -5,20 +5,12 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Failure } from './base/errors.ts'
+import type { ServeOptions } from './processes/serve-options.ts'
 
 export type Command =
   | { readonly name: 'serve'; readonly options: ServeOptions }
   | { readonly name: 'help' }
   | { readonly name: 'version' }
-
-export interface ServeOptions {
-  readonly dataFolder: string
-  readonly engine: string
-  readonly workerCount: number
-  readonly admin?: { readonly name: string; readonly password: string }
-  /** Configuration values given on the command line: [section, key, value]. They are never written to a file. */
-  readonly overrides: readonly (readonly [section: string, key: string, value: string])[]
-}
 
 export const USAGE = `Usage: gurney serve [options]
 
@@ -38,8 +30,8 @@ export function readCommandLine(
   env: Readonly<Record<string, string | undefined>>,
 ): Command {
   const { values, positionals } = parse(argv)
-  if (values['help'] === true) return { name: 'help' }
-  if (values['version'] === true) return { name: 'version' }
+  if (values.help === true) return { name: 'help' }
+  if (values.version === true) return { name: 'version' }
   const command = positionals[0] ?? 'serve'
   if (command !== 'serve' || positionals.length > 1) {
     refuse(`unknown command "${positionals.join(' ')}"; try: gurney --help`)

@@ -16,6 +16,8 @@ import { authSettingsOf } from './core/operations/auth-configuration.ts'
 import type { SystemFigures } from './core/operations/operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
+import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
+import { LazySandbox } from './core/sandbox/lazy-sandbox.ts'
 import type { ListAllTasks } from './core/tasks/active-tasks.ts'
 import type { Engine } from './engine/engine.ts'
 import { CouchApi } from './http/couch/couch-api.ts'
@@ -48,6 +50,8 @@ export interface Servers {
   readonly nodeLocal: () => HttpServer
   /** Resolves when all that was promised to clients for later is done. */
   readonly settle: () => Promise<void>
+  /** Ends the processes that run functions of design documents. */
+  readonly close: () => Promise<void>
 }
 
 export function composeServers(parts: ServerParts): Servers {
@@ -60,6 +64,7 @@ export function composeServers(parts: ServerParts): Servers {
     wait: delay,
     onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
   })
+  const sandbox = new LazySandbox(() => sandboxOf(configuration, log))
   const operations = new LocalServer({
     nodeName: parts.nodeName,
     catalog,
@@ -70,6 +75,7 @@ export function composeServers(parts: ServerParts): Servers {
     listTasks: parts.listTasks,
     gatherMetrics: parts.gatherMetrics,
     gatherSystem: parts.gatherSystem,
+    sandbox: sandbox.current,
     clock,
     wait: delay,
   })
@@ -83,8 +89,21 @@ export function composeServers(parts: ServerParts): Servers {
     main: tls => server(false, tls),
     nodeLocal: () => server(true),
     settle: () => operations.settle(),
+    close: () => sandbox.close(),
   }
 }
+
+/** Functions that requests wait for: few processes a worker, for there is a worker per core. */
+const SANDBOX_PROCESSES_MAX = 2
+
+const sandboxOf = (configuration: Configuration, log: Log): DenoSandbox =>
+  new DenoSandbox({
+    processesMax: SANDBOX_PROCESSES_MAX,
+    timeoutMs: () => configuration.get(SETTINGS.functionTimeoutMs),
+    warn: (message, facts) => log.warning(message, facts),
+    onLog: ({ databaseKey, environmentKey, message }) =>
+      log.info('a function says', { database: databaseKey, functions: environmentKey, message }),
+  })
 
 function lifeOf(api: CouchApi, { configuration, log, metrics }: ServerParts): Life {
   const answerer = answererOf(api)

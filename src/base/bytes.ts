@@ -106,6 +106,11 @@ export class ByteReader {
     return value
   }
 
+  skip(length: number): void {
+    this.#position += length
+    if (this.#position > this.#buffer.length) truncated()
+  }
+
   run(): Buffer {
     return this.bytes(this.varint())
   }

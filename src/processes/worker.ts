@@ -71,6 +71,7 @@ async function startWorker(channel: Channel): Promise<void> {
   channel.on(TOPIC.drain, async () => {
     await Promise.all(open.map(server => server.drain(DRAIN_MS)))
     await servers.settle()
+    await servers.close()
     await engine.close()
     // The answer must leave before the process does.
     setImmediate(() => process.disconnect?.())

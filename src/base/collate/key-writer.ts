@@ -4,8 +4,12 @@
  * `bytes` themselves, because a method call per byte would cost more than the byte.
  */
 export class KeyWriter {
-  bytes = Buffer.allocUnsafeSlow(1024)
+  bytes: Buffer
   length = 0
+
+  constructor(capacity = 256) {
+    this.bytes = Buffer.allocUnsafe(capacity)
+  }
 
   /** Makes sure that `count` more bytes fit. */
   reserve(count: number): void {

@@ -107,9 +107,7 @@ class ExactParser extends ScanString {
 
   constructor(bytes: Buffer, start: number) {
     super(256)
-    this.bytes = bytes
-    this.at = start
-    this.end = bytes.length
+    this.turnTo(bytes, start)
   }
 
   parse(): Json {

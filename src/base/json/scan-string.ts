@@ -34,11 +34,17 @@ for (const letter of '"\\bfnrt') {
 const PLAIN = new Uint8Array(256).fill(1, 0x20, 0x80)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
+/** From here on a string is looked at in words. */
+const LONG_BYTES_MIN = 16
 /** Shorter stretches are copied faster byte by byte. */
 const NATIVE_COPY_BYTES_MIN = 48
 
+const NOTHING = Buffer.alloc(0)
+
 export class ScanString {
-  bytes: Buffer = Buffer.alloc(0)
+  bytes: Buffer
+  /** On `bytes`, once a long string needs it. */
+  #view: DataView | undefined
   at = 0
   end = 0
   readonly term: TermBuffer
@@ -48,8 +54,17 @@ export class ScanString {
   runStart = -1
 
   constructor(bytesInitial = 1 << 16) {
+    this.bytes = NOTHING
     this.term = new TermBuffer(bytesInitial)
     this.text = new TermBuffer(bytesInitial)
+  }
+
+  /** Reads other bytes from `start` on. */
+  protected turnTo(bytes: Buffer, start: number): void {
+    this.bytes = bytes
+    this.#view = undefined
+    this.at = start
+    this.end = bytes.length
   }
 
   invalid(): Failure {
@@ -61,17 +76,21 @@ export class ScanString {
   }
 
   #skipBlanks(): void {
-    const { bytes } = this
+    const { bytes, text } = this
     const start = this.at
     let at = start
-    for (;;) {
-      const byte = bytes[at]
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break
-      at++
-    }
+    let byte = bytes[at]
+    while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at]
     this.at = at
-    if (this.runStart < 0) return
-    this.cut(start)
+    const from = this.runStart
+    if (from < 0) return
+    const out = text.bytes
+    let put = text.at
+    // text with blanks is cut after every few bytes, so this is `cut` without its calls
+    if (start - from < NATIVE_COPY_BYTES_MIN && put + NATIVE_COPY_BYTES_MIN < out.length) {
+      for (let index = from; index < start; index++) out[put++] = bytes[index] as number
+      text.at = put
+    } else this.cut(start)
     this.runStart = at
   }
 
@@ -107,7 +126,9 @@ export class ScanString {
     const { bytes, term, end } = this
     const start = this.at + 1
     let at = start
-    while (at < end && PLAIN[bytes[at] as number] === 1) at++
+    while (at < end && PLAIN[bytes[at] as number] === 1) {
+      if (++at - start === LONG_BYTES_MIN) at = this.#skipPlainWords(at)
+    }
     const length = at - start
     term.need(length + 16)
     const head = term.at
@@ -123,6 +144,29 @@ export class ScanString {
       this.at = at + 1
       this.#finishString(head, put)
     } else this.#carefulString(head, at, put)
+  }
+
+  /** Goes on over plain bytes, four at a time. */
+  #skipPlainWords(from: number): number {
+    const { bytes } = this
+    this.#view ??= new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    const view = this.#view
+    const limit = this.end - 4
+    let at = from
+    while (at <= limit) {
+      const word = view.getInt32(at, true)
+      const quotes = word ^ 0x22222222
+      const slashes = word ^ 0x5c5c5c5c
+      // the top bit of a byte is set in: a longer sequence, a control character, a zero where a mark was
+      const marks =
+        word |
+        (word - 0x20202020) |
+        ((quotes - 0x01010101) & ~quotes) |
+        ((slashes - 0x01010101) & ~slashes)
+      if ((marks & 0x80808080) !== 0) break
+      at += 4
+    }
+    return at
   }
 
   #finishString(head: number, put: number): void {

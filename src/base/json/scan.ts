@@ -39,9 +39,7 @@ export class JsonScanner extends ScanString {
 
   /** Begins at `start` of a request. */
   open(bytes: Buffer, start: number): void {
-    this.bytes = bytes
-    this.at = start
-    this.end = bytes.length
+    this.turnTo(bytes, start)
     this.beginText()
   }
 

@@ -13,7 +13,6 @@ export const SETTINGS = {
     'spec',
     'Which answers where the specification and CouchDB 3.5 differ',
   ),
-  applicationEnabled: flag('svc', 'application', true, 'Serve the health application under /api'),
 
   maxDocumentSize: integer(
     'couchdb',

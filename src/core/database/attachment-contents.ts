@@ -2,8 +2,8 @@
  * Attachment bytes. Equal contents are stored once per database, under the SHA-256 of the bytes as stored.
  *
  * An upload streams into chunks before its document is committed, so no attachment is ever whole in memory. Its mark
- * (an upload record) goes in with its first chunk and away with the commit that claims it; uploads that nobody claimed
- * are swept by compaction. Small contents skip all that and ride in the commit itself.
+ * (an upload record) goes in with its first chunk and away with the commit that claims it; what nobody claims is
+ * discarded at once, or swept later when its process died. Small contents skip all that and ride in the commit itself.
  *
  *   content record (key 14): varint references, varint number of its chunks' keys, varint bytes
  */
@@ -60,9 +60,9 @@ export function inlineContent(inline: Buffer): UploadedContent {
 export async function uploadContent(
   store: Store,
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
-  startedMs: number,
+  clock: () => number,
 ): Promise<UploadedContent> {
-  const upload = new Upload(store, startedMs)
+  const upload = new Upload(store, clock)
   try {
     for await (const piece of source) {
       const room = upload.add(piece)
@@ -88,7 +88,7 @@ export async function discardUpload(
   })
 }
 
-/** Removes uploads that began before `beforeMs` and that no commit claimed: their process is gone. Tells how many. */
+/** Removes uploads that got nothing since `beforeMs` and that no commit claimed. Tells how many. */
 export async function sweepUploads(store: Store, beforeMs: number): Promise<number> {
   let count = 0
   for await (const rows of store.scan(UPLOADS, { batchCountMax: 100 })) {
@@ -104,7 +104,7 @@ export async function sweepUploads(store: Store, beforeMs: number): Promise<numb
 /** Small contents stay in memory; from INLINE_BYTES_MAX on one buffer fills while the other is written. */
 class Upload {
   readonly #store: Store
-  readonly #startedMs: number
+  readonly #clock: () => number
   readonly #sha256: Hash = createHash('sha256')
   readonly #md5: Hash = createHash('md5')
   #pieces: Buffer[] = []
@@ -116,9 +116,9 @@ class Upload {
   #chunkCount = 0
   #bytes = 0
 
-  constructor(store: Store, startedMs: number) {
+  constructor(store: Store, clock: () => number) {
     this.#store = store
-    this.#startedMs = startedMs
+    this.#clock = clock
   }
 
   /** Undefined when the next piece may come at once, else a promise to wait for. */
@@ -185,11 +185,10 @@ class Upload {
     const firstChunk = this.#chunkCount
     this.#chunkCount += Math.ceil(bytes.length / CHUNK_BYTES)
     const known = this.#number
-    const startedMs = this.#startedMs
+    const mark = new ByteWriter(8).varint(this.#clock()).finish()
     this.#number = await this.#store.write(function* (tx) {
       const number = known ?? (yield* allocate(tx))
-      if (known === undefined)
-        tx.put(uploadKey(number), new ByteWriter(8).varint(startedMs).finish())
+      tx.put(uploadKey(number), mark)
       putChunks(tx, number, bytes, firstChunk)
       return number
     })
@@ -215,18 +214,27 @@ function putChunks(tx: WriteTx, number: number, bytes: Buffer, firstChunk = 0): 
 export class ContentChanges {
   readonly #amounts = new Map<string, number>()
   readonly #uploads = new Map<string, UploadedContent[]>()
+  readonly #claimed = new Set<UploadedContent>()
   readonly #released: number[] = []
 
   /** One more revision refers to the content. */
   claim(upload: UploadedContent): void {
+    this.#claimed.add(upload)
     const id = upload.sha256.toString('latin1')
     this.#uploads.set(id, [...(this.#uploads.get(id) ?? []), upload])
     this.refer(upload.sha256, 1)
   }
 
-  /** An upload that no revision will refer to after all: its chunks go. */
+  /** The edit that brought it is done: unless that claimed it, its chunks go. */
   release(upload: UploadedContent): void {
-    if (upload.number !== undefined) this.#released.push(upload.number)
+    if (upload.number === undefined || this.#claimed.has(upload)) return
+    this.#released.push(upload.number)
+  }
+
+  /** Whether a content can be referred to: it is stored, or will be with this commit. */
+  *isThere(tx: ReadTx, sha256: Buffer): Steps<boolean> {
+    const amount = this.#amounts.get(sha256.toString('latin1'))
+    return amount !== undefined || (yield* tx.get(contentKey(sha256))) !== undefined
   }
 
   /** References gained, or lost by a revision whose body goes: contents without any are removed. */

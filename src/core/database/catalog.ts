@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { Failure, isFailure } from '../../base/errors.ts'
 import type { Engine, Key, Range, Store } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
-import { Database } from './database.ts'
+import { Database, type DatabaseProperties } from './database.ts'
 import { EMPTY_HEAD, encodeHead } from './database-head.ts'
 import { checkDatabaseName } from './database-name.ts'
 import { HEAD, PROPERTIES, SECURITY } from './keyspace.ts'
@@ -17,14 +17,6 @@ import { HEAD, PROPERTIES, SECURITY } from './keyspace.ts'
 const CATALOG_STORE = 'catalog'
 const STORE_PREFIX = 'db-'
 const NAMES: Range = { start: Buffer.of(0x01), end: Buffer.of(0x02) }
-
-export interface DatabaseProperties {
-  readonly createdMs: number
-  readonly partitioned: boolean
-  /** Shards and copies asked for at creation; reported, and kept for a move to an engine that has them. */
-  readonly q: number
-  readonly n: number
-}
 
 interface CatalogEntry extends DatabaseProperties {
   readonly storeId: string

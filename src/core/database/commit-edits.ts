@@ -125,6 +125,10 @@ class Commit {
     } catch (thrown) {
       if (isFailure(thrown) && EDIT_FAILURES.has(thrown.code)) return { ok: false, failure: thrown }
       throw thrown
+    } finally {
+      for (const attachment of edit.attachments ?? []) {
+        if (attachment.kind === 'new') this.#contents.release(attachment.content)
+      }
     }
   }
 
@@ -156,6 +160,7 @@ class Commit {
   ): Steps<StoredAttachment[]> {
     const given = edit.attachments ?? []
     if (given.length === 0) return []
+    yield* this.#checkKept(edit.id, given)
     const needsParent = given.some(attachment => attachment.kind === 'stub')
     const ancestor = needsParent ? ancestorOf(state, decision) : undefined
     const body =
@@ -163,6 +168,16 @@ class Commit {
     const parent = body === undefined ? [] : decodeAttachments(body.attachments)
     const newRevpos = decision.kind === 'extend' ? decision.revpos : decision.path.start
     return placeAttachments(given, { id: edit.id, parent, newRevpos, mode: edit.mode })
+  }
+
+  /** What is copied from elsewhere was read before this commit and may be gone by now. */
+  *#checkKept(id: string, given: readonly EditAttachment[]): Steps<void> {
+    for (const attachment of given) {
+      if (attachment.kind !== 'kept') continue
+      if (yield* this.#contents.isThere(this.#tx, attachment.stored.contentId)) continue
+      const reason = `Invalid attachment stub in ${id} for ${attachment.name}`
+      throw new Failure('attachment_stub_missing', { reason })
+    }
   }
 
   /** Every stored revision holds one reference on each of its contents. */

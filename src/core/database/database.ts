@@ -4,9 +4,9 @@
  * It stores and reads; it does not ask who the caller is and runs no functions of users: that is `operations`.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
-import type { Store } from '../../engine/engine.ts'
+import type { ReadTx, Steps, Store } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
-import type { DatabaseProperties } from './catalog.ts'
+import { ChangeFollowers } from './change-followers.ts'
 import { type CommitWork, commitEdits, type DocumentEdit, type EditResult } from './commit-edits.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { type DatabaseHead, decodeHead } from './database-head.ts'
@@ -22,6 +22,14 @@ const QUEUE_LIMITS = {
   waitingBytesMax: 256 * 1024 * 1024,
 }
 
+export interface DatabaseProperties {
+  readonly createdMs: number
+  readonly partitioned: boolean
+  /** Shards and copies asked for at creation; reported, and kept for a move to an engine that has them. */
+  readonly q: number
+  readonly n: number
+}
+
 export class Database {
   readonly name: string
   readonly store: Store
@@ -31,6 +39,7 @@ export class Database {
   readonly #queue: CommitQueue<CommitWork, EditResult[]>
   readonly #notices: Notices
   #security: { bytes: Buffer; value: unknown } | undefined
+  #followers: ChangeFollowers | undefined
   #ended = false
 
   constructor(parts: {
@@ -62,8 +71,23 @@ export class Database {
 
   async head(): Promise<DatabaseHead> {
     const bytes = await this.#get(HEAD)
-    if (bytes === undefined) throw this.#missing()
+    if (bytes === undefined) throw this.missing()
     return decodeHead(bytes)
+  }
+
+  /** One consistent look at the store. Fails with `database_missing` when the database was deleted meanwhile. */
+  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+    return this.#guard(this.store.read(work))
+  }
+
+  /** Those in this process who wait for the next change. */
+  get followers(): ChangeFollowers {
+    this.#followers ??= new ChangeFollowers({
+      storeId: this.store.id,
+      notices: this.#notices,
+      newestSeq: async () => (await this.head()).updateSeq,
+    })
+    return this.#followers
   }
 
   /** Writes documents; one result per edit, in order, after they are on disk. */
@@ -75,7 +99,7 @@ export class Database {
   /** The security object as JSON text. */
   async securityText(): Promise<Buffer> {
     const bytes = await this.#get(SECURITY)
-    if (bytes === undefined) throw this.#missing()
+    if (bytes === undefined) throw this.missing()
     return bytes
   }
 
@@ -125,9 +149,7 @@ export class Database {
 
   /** Calls back on every change here or elsewhere, and when the database is deleted. */
   onUpdate(listener: () => void): () => void {
-    return this.#notices.subscribe(notice => {
-      if (notice.id === this.store.id) listener()
-    })
+    return this.#notices.subscribeTo(this.store.id, () => listener())
   }
 
   async #commit(works: readonly CommitWork[]): Promise<EditResult[][]> {
@@ -146,7 +168,7 @@ export class Database {
       tx.put(key, value)
       return true
     })
-    if (!(await this.#guard(present))) throw this.#missing()
+    if (!(await this.#guard(present))) throw this.missing()
   }
 
   /** A store that went away under us is a database that was deleted meanwhile. */
@@ -154,11 +176,11 @@ export class Database {
     try {
       return await promise
     } catch (thrown) {
-      throw isFailure(thrown, 'store_missing') ? this.#missing() : thrown
+      throw isFailure(thrown, 'store_missing') ? this.missing() : thrown
     }
   }
 
-  #missing(): Failure {
+  missing(): Failure {
     return new Failure('database_missing', { subject: this.name })
   }
 }

@@ -32,6 +32,37 @@ export interface Stretch {
   readonly count: number
 }
 
+/**
+ * Where the next live document can be, seen from a place all around which is deleted: 'here' when the stretch of that
+ * place has live ones, else the start of the next stretch that has (in reverse: the end of the one before it), undefined
+ * when there is none.
+ */
+export function* nextLiveStretch(
+  tx: ReadTx,
+  at: Buffer,
+  reverse: boolean,
+): Steps<'here' | Buffer | undefined> {
+  const own = yield* stretchOf(tx, at)
+  if (own.count > 0) return 'here'
+  let range = reverse
+    ? { start: ID_COUNTS.start, end: idCountKey(own.start) }
+    : { start: after(idCountKey(at)), end: ID_COUNTS.end }
+  let edge = own.start
+  for (;;) {
+    const rows = yield* tx.scan(range, { limit: ROWS_MAX, reverse })
+    for (const row of rows) {
+      const start = idBytesOfKey(row.key)
+      if (readCount(row) > 0) return reverse ? edge : start
+      edge = start
+    }
+    const last = rows.at(-1)
+    if (last === undefined) return undefined
+    range = reverse
+      ? { start: range.start, end: last.key }
+      : { start: after(last.key), end: range.end }
+  }
+}
+
 /** Live documents created and deleted by one commit, by the bytes of their ids in key order. */
 export class IdCountChanges {
   readonly #changes: Change[] = []

@@ -44,6 +44,15 @@ export const ID_BYTES_MAX = 1024
 const HASH_BYTES = 32
 
 export const documentKey = (id: string): Buffer => idKey(DOCUMENT, id)
+/** For an id that is at hand as UTF-8. */
+export function documentKeyOfIdBytes(id: Buffer): Buffer {
+  if (id.length > ID_BYTES_MAX) return documentKey(id.toString())
+  const key = Buffer.allocUnsafe(1 + id.length)
+  key[0] = DOCUMENT
+  id.copy(key, 1)
+  return key
+}
+
 export const localKey = (id: string): Buffer => idKey(LOCAL, id)
 export const idCountKey = (idBytes: Uint8Array): Buffer =>
   Buffer.concat([Buffer.of(ID_COUNT), idBytes])

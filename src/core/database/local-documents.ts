@@ -3,12 +3,12 @@
  * `0-N`, and nothing guards it: the last writer wins, as in CouchDB. Replicators keep their checkpoints here, so
  * writing one is a single small commit.
  *
- *   value: varint N, then the JSON object text without special members
+ *   value: varint N, the id if it is too long to be in the key, then the JSON object text without special members
  */
 import { ByteReader, ByteWriter } from '../../base/bytes.ts'
 import { Failure } from '../../base/errors.ts'
 import type { Store } from '../../engine/engine.ts'
-import { localKey } from './keyspace.ts'
+import { ID_BYTES_MAX, localKey } from './keyspace.ts'
 
 export interface LocalDocument {
   /** With its `_local/` in front. */
@@ -46,15 +46,30 @@ export function writeLocalDocument(store: Store, edit: LocalEdit): Promise<numbe
       return 0
     }
     const generation = (edit.generation ?? 0) + 1
-    tx.put(key, encodeLocal(generation, edit.body))
+    tx.put(key, encodeLocal(edit.id, generation, edit.body))
     return generation
   })
 }
 
 export function decodeLocal(id: string, bytes: Buffer): LocalDocument {
   const reader = new ByteReader(bytes)
-  return { id, generation: reader.varint(), body: reader.rest() }
+  const generation = reader.varint()
+  if (isLong(id)) reader.run()
+  return { id, generation, body: reader.rest() }
 }
 
-const encodeLocal = (generation: number, body: Buffer): Buffer =>
-  new ByteWriter(16 + body.length).varint(generation).bytes(body).finish()
+/** The id that a value carries because its key is too short for it. */
+export function longIdOfLocal(bytes: Buffer): Buffer {
+  const reader = new ByteReader(bytes)
+  reader.varint()
+  return reader.run()
+}
+
+function encodeLocal(id: string, generation: number, body: Buffer): Buffer {
+  const writer = new ByteWriter(16 + body.length).varint(generation)
+  if (isLong(id)) writer.text(id)
+  return writer.bytes(body).finish()
+}
+
+const isLong = (id: string): boolean =>
+  id.length > ID_BYTES_MAX / 3 && Buffer.byteLength(id) > ID_BYTES_MAX

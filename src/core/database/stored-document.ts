@@ -87,6 +87,51 @@ export function decodeDocument(bytes: Buffer, idInKey: string | undefined): Stor
   }
 }
 
+/** Without decoding the record. */
+export const isTombstone = (record: Buffer): boolean => ((record[1] as number) & DELETED) !== 0
+
+/** The id that a record carries because its key is too short for it. */
+export function longIdOfDocument(record: Buffer): Buffer {
+  if (((record[1] as number) & HAS_ID) !== 0) return new ByteReader(record, 2).run()
+  throw new Failure('storage_corrupt', { reason: 'a document without id' })
+}
+
+/** Where things are in a record, for those who copy bytes and decode nothing. */
+export interface RecordPlaces {
+  readonly conflicted: boolean
+  readonly pos: number
+  readonly revIdStart: number
+  readonly revIdEnd: number
+  readonly hasAttachments: boolean
+  readonly bodyStart: number
+}
+
+export function placesIn(record: Buffer): RecordPlaces {
+  const reader = new ByteReader(record, 2)
+  const flags = record[1] as number
+  if (record[0] !== FORMAT) {
+    throw new Failure('storage_newer', { reason: `unknown document format ${record[0]}` })
+  }
+  if (flags & HAS_ID) reader.skip(reader.varint())
+  reader.varint()
+  const pos = reader.varint()
+  const idLength = reader.varint()
+  const revIdStart = reader.position
+  reader.skip(idLength)
+  reader.varint()
+  reader.skip(reader.varint())
+  const attachedLength = reader.varint()
+  reader.skip(attachedLength)
+  return {
+    conflicted: (flags & CONFLICTED) !== 0,
+    pos,
+    revIdStart,
+    revIdEnd: revIdStart + idLength,
+    hasAttachments: attachedLength > 0,
+    bodyStart: reader.position,
+  }
+}
+
 export function encodeBody({ id, attachments, body }: StoredBody): Buffer {
   return new ByteWriter(16 + id.length * 3 + attachments.length + body.length)
     .text(id)

@@ -271,13 +271,19 @@ function beginKept(special: SpecialMembers, count: number): boolean {
   const isSpecial =
     term.bytes[key] === 0x5f &&
     term.at > key &&
-    special.read(scanner, term.bytes.toString('utf8', key, term.at))
+    special.read(scanner, nameAt(term.bytes, key, term.at))
   term.at = mark
   if (isSpecial) return false
   scanner.at = at
   beginRun(count, at)
   return true
 }
+
+/** The text of a key, without making it for the one that every document has. */
+const nameAt = (bytes: Buffer, start: number, end: number): string =>
+  end - start === 3 && bytes[start + 1] === 0x69 && bytes[start + 2] === 0x64
+    ? '_id'
+    : bytes.toString('utf8', start, end)
 
 function endObject(list: number, count: number): void {
   const { term, text } = scanner

@@ -39,7 +39,7 @@ export function newRevisionId(edit: {
   putAttachments(edit.attachments ?? [])
   term.putByte(TAG.nil)
   // a string of bytes comes back faster than a buffer does
-  return Buffer.from(hash('md5', term.bytes.subarray(0, term.at), 'latin1'), 'latin1')
+  return Buffer.from(hash('md5', term.bytes.subarray(0, term.at), 'binary'), 'latin1')
 }
 
 function putAttachments(attachments: readonly HashedAttachment[]): void {

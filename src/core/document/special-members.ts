@@ -28,45 +28,43 @@ export class SpecialMembers {
 
   /** The scanner stands at the value of member `name`. False: an ordinary member after all, nothing was read. */
   read(scanner: JsonScanner, name: string): boolean {
+    if (KEPT.has(name)) return false
+    try {
+      this.#read(scanner, name)
+    } catch (thrown) {
+      // all readers have consumed the value before they complain
+      if (!isFailure(thrown) || thrown.code === 'json_invalid') throw thrown
+      this.failure ??= thrown
+    }
+    return true
+  }
+
+  #read(scanner: JsonScanner, name: string): void {
     switch (name) {
       case '_id':
         this.#once(1)
-        this.#note(() => this.#readId(scanner))
-        return true
+        return this.#readId(scanner)
       case '_rev':
         this.#once(2)
-        this.#note(() => this.#readRev(scanner))
-        return true
+        return this.#readRev(scanner)
       case '_deleted':
         this.#once(4)
-        this.#note(() => this.#readDeleted(scanner))
-        return true
+        return this.#readDeleted(scanner)
       case '_revisions':
         this.#once(8)
-        this.#note(() => this.#readRevisions(scanner))
-        return true
+        return this.#readRevisions(scanner)
       case '_attachments':
         this.#once(16)
-        this.#note(() => this.#readAttachments(scanner))
-        return true
+        return this.#readAttachments(scanner)
       default:
-        return this.#readOther(scanner, name)
+        scanner.value()
+        if (!DROPPED.has(name)) throw badMember(name)
     }
   }
 
   #once(bit: number): void {
     if ((this.#seen & bit) !== 0) throw DUPLICATE_KEY
     this.#seen |= bit
-  }
-
-  /** Runs a reader that has consumed its value by the time it complains. */
-  #note(read: () => void): void {
-    try {
-      read()
-    } catch (thrown) {
-      if (!isFailure(thrown) || thrown.code === 'json_invalid') throw thrown
-      this.failure ??= thrown
-    }
   }
 
   #readId(scanner: JsonScanner): void {
@@ -110,13 +108,6 @@ export class SpecialMembers {
     }
     scanner.value()
     throw badMember('_attachments')
-  }
-
-  #readOther(scanner: JsonScanner, name: string): boolean {
-    if (KEPT.has(name)) return false
-    scanner.value()
-    if (!DROPPED.has(name)) this.failure ??= badMember(name)
-    return true
   }
 }
 

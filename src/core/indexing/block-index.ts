@@ -10,10 +10,10 @@ import { randomBytes } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
-import type { EngineLimits, Store } from '../../engine/engine.ts'
+import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
-import { FirstBuild } from './first-build.ts'
-import { ALL_NODES, ALL_ROOTS, ALL_RUNS, rootKey, runChunkKey, STATE_KEY } from './index-keys.ts'
+import { clearRuns, FirstBuild } from './first-build.ts'
+import { ALL_NODES, ALL_ROOTS, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import { encodeState, INDEX_FORMAT, type IndexState, readState } from './index-state.ts'
 import {
@@ -24,15 +24,17 @@ import {
   makeTree,
   readRoot,
   type TreeDefinition,
+  type TreeRoot,
 } from './index-tree.ts'
 import { deleteNode, type NodeCache, NodeReader, putNode } from './node-store.ts'
 import { planBatch } from './plan-batch.ts'
-import { reduceParts } from './reducer.ts'
+import { type Reducer, reduceParts } from './reducer.ts'
 import type { RowSlice } from './row-block.ts'
 import type { RowOrder } from './row-order.ts'
 import { type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
 import {
   type PlaceRange,
+  type RowBatch,
   type RowScanOptions,
   readRowBatch,
   scanOffset,
@@ -47,6 +49,11 @@ export interface BlockIndexOptions {
   readonly collator: Collator
   readonly trees: readonly TreeDefinition[]
   readonly cache: NodeCache
+  /**
+   * A store for the sorted runs of a long first build, dropped at its end; `open` makes it when it is not there. Without
+   * one they lie in the index's own store, whose file then keeps their space until it is compacted.
+   */
+  readonly scratch?: { open(): Promise<Store>; drop(): Promise<void> }
   /** Memory a first build uses for rows. */
   readonly sortBytesMax?: number
   readonly random?: (count: number) => Buffer
@@ -112,30 +119,33 @@ export class BlockIndex {
 
   /** Goes on with a first build, or starts one: an index that is absent or out of date is emptied for it. */
   async firstBuild(untilSeq: number): Promise<FirstBuild> {
-    const state = await this.#prepareBuild(untilSeq)
-    const { store, limits, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
+    const { store, limits, scratch, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
+    const runStore = scratch === undefined ? store : await scratch.open()
+    const marker = await runStore.get(RUNS_OF_KEY)
+    const state = await this.#prepareBuild(untilSeq, marker?.toString('latin1'))
     assert(state.build !== undefined, 'a first build of an index that is ready')
-    return new FirstBuild(
-      { store, limits, trees: this.#trees, sortBytesMax, nodeBytes },
-      { ...state, build: state.build },
-    )
+    await clearRuns(runStore, state.incarnation, state.build)
+    const drop = scratch === undefined ? undefined : () => scratch.drop()
+    const options = { store, runStore, drop, limits, trees: this.#trees, sortBytesMax, nodeBytes }
+    return new FirstBuild(options, { ...state, build: state.build })
   }
 
-  async #prepareBuild(untilSeq: number): Promise<IndexState> {
+  async #prepareBuild(untilSeq: number, runsOf: string | undefined): Promise<IndexState> {
     const fresh = this.#freshState(untilSeq)
     const isOurs = (state: IndexState) => this.#isOurs(state)
     return await this.#options.store.write(function* (tx) {
       const known = yield* readState(tx)
       if (known !== undefined && isOurs(known)) {
         if (known.build === undefined) return known
-        // Of a build that died only the runs named in its state are of use.
-        const state = { ...known, version: known.version + 1 }
-        tx.deleteRange({ start: runChunkKey(known.build.nextRun, 0, 0), end: ALL_RUNS.end })
-        tx.deleteRange(ALL_NODES)
-        tx.put(STATE_KEY, encodeState(state))
-        return state
+        // Runs that lie in another store may be gone with it.
+        if (known.build.runs.length === 0 || runsOf === known.incarnation) {
+          const state = { ...known, version: known.version + 1 }
+          tx.deleteRange(ALL_NODES)
+          tx.put(STATE_KEY, encodeState(state))
+          return state
+        }
       }
-      for (const range of [ALL_ROOTS, ALL_NODES, ALL_RUNS]) tx.deleteRange(range)
+      for (const range of [ALL_ROOTS, ALL_NODES]) tx.deleteRange(range)
       tx.put(STATE_KEY, encodeState(fresh))
       return fresh
     })
@@ -262,46 +272,37 @@ export class BlockIndex {
 
   /** Rows in order. The first batch is read at once, together with total and offset. */
   async openScan(tree: number, options: RowScanOptions): Promise<RowScan> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
     const position = startOfScan(options)
-    const first = await store.read(function* (tx) {
-      const root = yield* readRoot(tx, shape)
-      if (root === undefined) return undefined
-      const offset = yield* scanOffset(
-        new NodeReader(tx, shape, cache, root.incarnation),
-        root,
-        options,
-      )
+    const first = await this.#read(tree, function* (nodes, root) {
+      const offset = yield* scanOffset(nodes, root, options)
       const batch =
-        position === undefined
-          ? undefined
-          : yield* readRowBatch(tx, shape, cache, options, position)
+        position === undefined ? undefined : yield* readRowBatch(nodes, root, options, position)
       return { total: root.entry.rows, offset, batch }
     })
-    async function* batches(): AsyncGenerator<readonly RowSlice[]> {
-      let batch = first?.batch
-      while (batch !== undefined) {
-        if (batch.slices.length > 0) yield batch.slices
-        const { next } = batch
-        if (next === undefined) return
-        batch = await store.read(tx => readRowBatch(tx, shape, cache, options, next))
-      }
+    const batches = this.#batches(tree, options, first?.batch)
+    return { total: first?.total ?? 0, offset: first?.offset ?? 0, batches }
+  }
+
+  async *#batches(
+    tree: number,
+    options: RowScanOptions,
+    first: RowBatch | undefined,
+  ): AsyncGenerator<readonly RowSlice[]> {
+    let batch = first
+    while (batch !== undefined) {
+      if (batch.slices.length > 0) yield batch.slices
+      const { next } = batch
+      if (next === undefined) return
+      batch = await this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, next))
     }
-    return { total: first?.total ?? 0, offset: first?.offset ?? 0, batches: batches() }
   }
 
   /** The reduction of all rows of a range; undefined when it has none. */
   async reduceRange(tree: number, reducer: number, range: PlaceRange): Promise<Buffer | undefined> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
-    const parts = await store.read(function* (tx) {
-      const root = yield* readRoot(tx, shape)
-      if (root === undefined) return []
-      const nodes = new NodeReader(tx, shape, cache, root.incarnation)
-      return yield* partsBetween(nodes, root, range.lower, range.upper)
-    })
-    const [reduction] = await reduceParts(this.#reducer(shape, reducer), reducer, [parts])
+    const parts = await this.#read(tree, (nodes, root) =>
+      partsBetween(nodes, root, range.lower, range.upper),
+    )
+    const [reduction] = await reduceParts(this.#reducer(tree, reducer), reducer, [parts ?? []])
     return reduction
   }
 
@@ -311,22 +312,36 @@ export class BlockIndex {
     reducer: number,
     options: GroupScanOptions,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
     let position = startOfScan(options)
     while (position !== undefined) {
       const at = position
-      const { groups, next } = await store.read(tx => readGroupBatch(tx, shape, cache, options, at))
-      position = next
-      if (groups.length === 0) continue
-      const lists = groups.map(({ parts }) => parts)
-      const reductions = await reduceParts(this.#reducer(shape, reducer), reducer, lists)
-      yield groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
+      const batch = await this.#read(tree, (nodes, root) =>
+        readGroupBatch(nodes, root, options, at),
+      )
+      position = batch?.next
+      if (batch === undefined || batch.groups.length === 0) continue
+      const lists = batch.groups.map(({ parts }) => parts)
+      const reductions = await reduceParts(this.#reducer(tree, reducer), reducer, lists)
+      yield batch.groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
     }
   }
 
-  #reducer(tree: IndexTree, reducer: number) {
-    const found = tree.reducers[reducer]
+  /** Reads a tree in one transaction; undefined when it has no rows. */
+  async #read<T>(
+    tree: number,
+    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
+  ): Promise<T | undefined> {
+    const { store, cache } = this.#options
+    const shape = this.#tree(tree)
+    return await store.read(function* (tx) {
+      const root = yield* readRoot(tx, shape)
+      if (root === undefined) return undefined
+      return yield* work(new NodeReader(tx, shape, cache, root.incarnation), root)
+    })
+  }
+
+  #reducer(tree: number, reducer: number): Reducer {
+    const found = this.#tree(tree).reducers[reducer]
     assert(found !== undefined, 'a reducer that the index does not have')
     return found
   }

@@ -32,8 +32,11 @@ export interface NodeBytes {
   readonly branchBytes?: number | undefined
 }
 
-/** A page less its header; see the comment of BlockSize. */
-const BLOCK_BYTES = 4080
+/**
+ * Two to a page of the embedded engine. Measured against whole pages: the ratio is the same (0.306 and 0.302), and a
+ * lookup or a changed row unpacks and packs half as much.
+ */
+const BLOCK_BYTES = 2000
 const BRANCH_BYTES = 8000
 /** However long the separators and reductions, a branch has so many children. */
 export const BRANCH_CHILDREN_MIN = 8
@@ -41,5 +44,5 @@ export const BRANCH_CHILDREN_MIN = 8
 const RATIO_AT_FIRST = 0.4
 const LEARN_RATE = 0.3
 /** Leaves room for blocks that compress a little worse than the ones before. */
-const FILL = 0.92
+const FILL = 0.93
 const PAYLOAD_BYTES_MAX = 64 * 1024

@@ -6,9 +6,9 @@
  * that comes more than once counts as it came last. Until `finish` has resolved the index cannot be asked.
  */
 import { Failure } from '../../base/errors.ts'
-import type { EngineLimits, Store } from '../../engine/engine.ts'
+import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
-import { ALL_RUNS, rootKey, runRange, STATE_KEY } from './index-keys.ts'
+import { ALL_RUNS, RUNS_OF_KEY, rootKey, runChunkKey, runRange, STATE_KEY } from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import { type BuildState, encodeState, type IndexState, readState } from './index-state.ts'
 import { encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
@@ -19,6 +19,10 @@ import { TreeBuilder } from './tree-builder.ts'
 
 export interface FirstBuildOptions {
   readonly store: Store
+  /** Where runs are kept; may be the same. */
+  readonly runStore: Store
+  /** Removes the store of the runs, when it is one of its own. */
+  readonly drop: (() => Promise<void>) | undefined
   readonly limits: EngineLimits
   /** Those of the rows, then the one of the back references. */
   readonly trees: readonly IndexTree[]
@@ -90,8 +94,10 @@ export class FirstBuild {
     }
     await this.#write(ready, tx => {
       for (const { tree, root } of roots) tx.put(rootKey(tree), encodeRoot(root))
-      tx.deleteRange(ALL_RUNS)
     })
+    const { runStore, drop } = this.#options
+    if (drop !== undefined) await drop()
+    else await deleteRanges(runStore, [ALL_RUNS])
     return ready
   }
 
@@ -124,10 +130,10 @@ export class FirstBuild {
   }
 
   async *#recordsOf(tree: number): AsyncGenerator<Buffer[]> {
-    const { store, trees } = this.#options
+    const { runStore, trees } = this.#options
     const runs = this.#state.build.runs.map(({ run }) => run)
     if (runs.length > 0) {
-      yield* mergeRuns(store, runs, trees, tree)
+      yield* mergeRuns(runStore, runs, trees, tree)
       return
     }
     const offsets = this.#records.sorted(tree)
@@ -161,10 +167,10 @@ export class FirstBuild {
       const full = runs.filter(run => run.level === level)
       if (full.length < MERGED_RUNS) return
       const writer = this.#writer(nextRun)
-      const { store, trees } = this.#options
+      const { runStore, trees } = this.#options
       for (const tree of trees.keys()) {
         for await (const records of mergeRuns(
-          store,
+          runStore,
           full.map(({ run }) => run),
           trees,
           tree,
@@ -183,8 +189,8 @@ export class FirstBuild {
   }
 
   #writer(run: number): RunWriter {
-    const { store, limits } = this.#options
-    return new RunWriter(store, run, limits.valueBytesMax)
+    const { runStore, limits } = this.#options
+    return new RunWriter(runStore, run, limits.valueBytesMax)
   }
 
   async #saveRuns(runs: BuildState['runs'], dropped: readonly number[]): Promise<void> {
@@ -200,10 +206,9 @@ export class FirstBuild {
       version: this.#state.version + 1,
       build,
     }
-    await this.#write(state, tx => {
-      for (const run of dropped) tx.deleteRange(runRange(run))
-    })
+    await this.#write(state, () => {})
     this.#state = state
+    if (dropped.length > 0) await deleteRanges(this.#options.runStore, dropped.map(runRange))
   }
 
   /** Writes the state, provided nobody else did since. */
@@ -218,6 +223,29 @@ export class FirstBuild {
       tx.put(STATE_KEY, encodeState(state))
     })
   }
+}
+
+/** Of a build that died only the runs named in its state are of use. */
+export async function clearRuns(
+  runStore: Store,
+  incarnation: string,
+  build: BuildState,
+): Promise<void> {
+  const named = new Set(build.runs.map(({ run }) => run))
+  const unnamed = Array.from({ length: build.nextRun }, (_, run) => run).filter(
+    run => !named.has(run),
+  )
+  const later = { start: runChunkKey(build.nextRun, 0, 0), end: ALL_RUNS.end }
+  await runStore.write(function* (tx) {
+    for (const range of [...unnamed.map(runRange), later]) tx.deleteRange(range)
+    tx.put(RUNS_OF_KEY, Buffer.from(incarnation, 'latin1'))
+  })
+}
+
+async function deleteRanges(store: Store, ranges: readonly Range[]): Promise<void> {
+  await store.write(function* (tx) {
+    for (const range of ranges) tx.deleteRange(range)
+  })
 }
 
 type BuildWriteTx = Parameters<Parameters<Store['write']>[0]>[0]

@@ -6,10 +6,12 @@
  *     02 node(6)                a node
  *     02 node(6) part(2)        a part of a node that is longer than the engine's values
  *     03 run(4) tree(2) chunk(4)   sorted rows on their way into a first build
+ *     04                        the incarnation of the index that these rows are for
  */
 import type { Range } from '../../engine/engine.ts'
 
 export const STATE_KEY: Buffer = Buffer.of(0)
+export const RUNS_OF_KEY: Buffer = Buffer.of(4)
 
 export function rootKey(tree: number): Buffer {
   const key = Buffer.allocUnsafe(3)

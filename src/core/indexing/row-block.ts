@@ -135,7 +135,7 @@ export interface RowSlice {
 export class BlockWriter {
   readonly #frame: RowFrame
   readonly #lengths: [number[], number[], number[]] = [[], [], []]
-  readonly #text = new KeyWriter()
+  readonly #text = new KeyWriter(WRITER_BYTES)
 
   constructor(frame: RowFrame) {
     this.#frame = frame
@@ -172,16 +172,17 @@ export class BlockWriter {
 
   /** The bytes of the block; the writer is empty afterwards. */
   finish(): Buffer {
-    const out = new KeyWriter()
-    out.reserve(this.#text.length + this.count * 8 + 8)
-    appendVarint(out, this.count)
+    HEAD.reset()
+    appendVarint(HEAD, this.count)
     for (const column of this.#lengths) {
-      for (const length of column) appendVarint(out, length)
+      for (const length of column) appendVarint(HEAD, length)
       column.length = 0
     }
-    out.append(this.#text.bytes, 0, this.#text.length)
+    const bytes = Buffer.allocUnsafe(HEAD.length + this.#text.length)
+    HEAD.bytes.copy(bytes, 0, 0, HEAD.length)
+    this.#text.bytes.copy(bytes, HEAD.length, 0, this.#text.length)
     this.#text.reset()
-    return out.bytes.subarray(0, out.length)
+    return bytes
   }
 }
 
@@ -211,6 +212,10 @@ export const frameLength = (frame: RowFrame): number =>
   frame.beforeKey.length +
   frame.beforeValue.length +
   frame.afterValue.length
+
+const HEAD = new KeyWriter(1024)
+/** Most blocks fit without growing. */
+const WRITER_BYTES = 16 * 1024
 
 function readColumn(reader: ByteReader, count: number): Uint32Array {
   const column = new Uint32Array(count)

@@ -4,10 +4,9 @@
  * the tree, so groups cost by their number and not by their rows. Batches and resuming as in scan-rows.ts; every
  * group is read from one state of the store.
  */
-import type { ReadTx, Steps } from '../../engine/engine.ts'
-import type { IndexTree, TreeRoot } from './index-tree.ts'
-import { readRoot } from './index-tree.ts'
-import { type NodeCache, NodeReader } from './node-store.ts'
+import type { Steps } from '../../engine/engine.ts'
+import type { TreeRoot } from './index-tree.ts'
+import type { NodeReader } from './node-store.ts'
 import type { ReducePart } from './reducer.ts'
 import type { RowBlock } from './row-block.ts'
 import type { PlaceRange, RowScanOptions, ScanPosition } from './scan-rows.ts'
@@ -36,15 +35,11 @@ export interface GroupBatch {
 }
 
 export function* readGroupBatch(
-  tx: ReadTx,
-  tree: IndexTree,
-  cache: NodeCache,
+  nodes: NodeReader,
+  root: TreeRoot,
   options: GroupScanOptions,
   position: ScanPosition,
 ): Steps<GroupBatch> {
-  const root = yield* readRoot(tx, tree)
-  if (root === undefined) return { groups: [], next: undefined }
-  const nodes = new NodeReader(tx, tree, cache, root.incarnation)
   const walk = new GroupWalk(nodes, root, options)
   const groups: RowGroup[] = []
   const groupsMax = options.batchGroupsMax ?? BATCH_GROUPS_MAX

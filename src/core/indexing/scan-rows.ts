@@ -5,10 +5,9 @@
  * the scan goes on after the last place it gave, so rows that change meanwhile may show up further on, and a
  * row is never given twice. A batch ends at the end of a block, and never between rows that share a place.
  */
-import type { ReadTx, Steps } from '../../engine/engine.ts'
-import type { IndexTree, TreeRoot } from './index-tree.ts'
-import { readRoot } from './index-tree.ts'
-import { type NodeCache, NodeReader } from './node-store.ts'
+import type { Steps } from '../../engine/engine.ts'
+import type { TreeRoot } from './index-tree.ts'
+import type { NodeReader } from './node-store.ts'
 import type { RowSlice } from './row-block.ts'
 import { afterPlace } from './row-order.ts'
 import { rowsBefore, TreeCursor } from './tree-cursor.ts'
@@ -71,15 +70,11 @@ export function* scanOffset(
 }
 
 export function* readRowBatch(
-  tx: ReadTx,
-  tree: IndexTree,
-  cache: NodeCache,
+  nodes: NodeReader,
+  root: TreeRoot,
   options: RowScanOptions,
   position: ScanPosition,
 ): Steps<RowBatch> {
-  const root = yield* readRoot(tx, tree)
-  if (root === undefined) return { slices: [], next: undefined }
-  const nodes = new NodeReader(tx, tree, cache, root.incarnation)
   const batch = new Batch(options, position)
   while (batch.isOpen) {
     const start = yield* startRow(nodes, root, batch)

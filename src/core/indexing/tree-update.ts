@@ -318,10 +318,10 @@ class PendingRows {
 
   /** Blocks of about the same size. */
   cut(): PlannedBlock[] {
-    const pieceCount = Math.max(1, Math.ceil(this.#bytes / (this.#size.payloadBytes * OVERFULL)))
+    const pieceCount = Math.max(1, Math.ceil(this.#bytes / this.#size.payloadBytes))
     const bytesEach = this.#bytes / pieceCount
     const blocks: PlannedBlock[] = []
-    let writer = new BlockWriter(this.#tree.frame)
+    const writer = new BlockWriter(this.#tree.frame)
     const finish = () => {
       if (writer.count === 0) return
       const block = new RowBlock(writer.finish(), this.#tree.frame)
@@ -330,7 +330,6 @@ class PendingRows {
         separator: this.#separatorBetween(blocks[blocks.length - 1], block),
         block,
       })
-      writer = new BlockWriter(this.#tree.frame)
     }
     for (const piece of this.#pieces) {
       if ('text' in piece) {
@@ -445,5 +444,3 @@ async function finishLevel(
 }
 
 const NOTHING = Buffer.alloc(0)
-/** Blocks may grow to this multiple of the wanted size before they are cut. */
-const OVERFULL = 1.3

@@ -4,6 +4,8 @@
  * A notice carries no data, only that something is newer; the listener reads the store. So a notice that comes twice,
  * late or together with another does no harm, and a lost one (a process that dies) is made good by the next.
  */
+import { getOrAdd } from '../../base/get-or-add.ts'
+
 export type Notice =
   | {
       readonly kind: 'database_updated'
@@ -13,9 +15,21 @@ export type Notice =
     }
   | { readonly kind: 'database_created'; readonly name: string; readonly id: string }
   | { readonly kind: 'database_deleted'; readonly name: string; readonly id: string }
+  /** The record of database updates (`/_db_updates`) has something newer; `id` is its store. */
+  | {
+      readonly kind: 'updates_recorded'
+      readonly name: string
+      readonly id: string
+      readonly seq: number
+    }
+
+type Listener = (notice: Notice) => void
 
 export class Notices {
-  readonly #listeners = new Set<(notice: Notice) => void>()
+  readonly #listeners = new Set<Listener>()
+  /** Those who care for one store only: a notice costs what its own listeners cost, however many others there are. */
+  readonly #byStore = new Map<string, Set<Listener>>()
+  readonly #ownListeners = new Set<Listener>()
   readonly #sendElsewhere: (notice: Notice) => void
   /** The newest update of each database that waits to be sent on; many commits of one turn become one notice. */
   readonly #pending = new Map<string, Notice>()
@@ -27,6 +41,7 @@ export class Notices {
   /** Tells listeners here at once and those in other processes at the end of this turn. */
   publish(notice: Notice): void {
     this.receive(notice)
+    for (const listener of this.#ownListeners) listener(notice)
     if (notice.kind !== 'database_updated') {
       this.#sendElsewhere(notice)
       return
@@ -38,11 +53,36 @@ export class Notices {
   /** A notice from another process: told here, not sent on. */
   receive(notice: Notice): void {
     for (const listener of this.#listeners) listener(notice)
+    const ofStore = this.#byStore.get(notice.id)
+    if (ofStore !== undefined) for (const listener of ofStore) listener(notice)
   }
 
-  subscribe(listener: (notice: Notice) => void): () => void {
+  subscribe(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Hears of one store only. */
+  subscribeTo(storeId: string, listener: Listener): () => void {
+    const listeners = getOrAdd(this.#byStore, storeId, () => new Set<Listener>())
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#byStore.get(storeId) === listeners) {
+        this.#byStore.delete(storeId)
+      }
+    }
+  }
+
+  /** Hears only of what this very process did: whoever makes a change is the one to record it. */
+  subscribeOwn(listener: Listener): () => void {
+    this.#ownListeners.add(listener)
+    return () => this.#ownListeners.delete(listener)
+  }
+
+  /** How many stores somebody waits for. */
+  get followedStoreCount(): number {
+    return this.#byStore.size
   }
 
   #sendPending(): void {

@@ -5,11 +5,31 @@ import { parseSecurity, type Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
+import type { EditAttachment } from '../database/edit-attachments.ts'
 import { type LocalDocument, readLocalDocument } from '../database/local-documents.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { EditMode } from '../document/apply-edit.ts'
+import type { StoredAttachment } from '../document/attachment.ts'
+import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { DatabaseInfo, DatabaseOperations } from './operations.ts'
+import {
+  type AttachmentPolicy,
+  type AttachmentUpload,
+  discardAttachments,
+  type FollowingParts,
+  type PreparingParts,
+  prepareAttachments,
+  uploadAttachment,
+} from './prepare-attachments.ts'
+import {
+  type AttachmentView,
+  type ByteSpan,
+  plainBytes,
+  plainLength,
+  readAttachment,
+  storedBytes,
+} from './read-attachment.ts'
 import {
   type DocumentView,
   type OpenedRevision,
@@ -30,6 +50,8 @@ export interface DatabaseParts {
 /** What a database asks of the server it belongs to. */
 export interface OwningServer {
   readonly dialect: Dialect
+  readonly attachmentPolicy: AttachmentPolicy
+  readonly clock: () => number
   /** Waits for the work before the server stops; tells nobody how it ended. */
   keep(work: Promise<unknown>): void
 }
@@ -65,6 +87,42 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined> {
     return openRevisions(this.database, id, wanted, options)
+  }
+
+  readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView> {
+    return readAttachment(this, id, name, rev)
+  }
+
+  storedBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer> {
+    return storedBytes(this.database, attachment, span)
+  }
+
+  plainBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer> {
+    return plainBytes(this.database, attachment, span)
+  }
+
+  plainLength(attachment: StoredAttachment): Promise<number> {
+    return plainLength(this.database, attachment)
+  }
+
+  prepareAttachments(
+    incoming: readonly IncomingAttachment[],
+    following?: FollowingParts,
+  ): Promise<EditAttachment[]> {
+    return prepareAttachments(this.#preparing, incoming, following)
+  }
+
+  uploadAttachment(upload: AttachmentUpload): Promise<EditAttachment> {
+    return uploadAttachment(this.#preparing, upload)
+  }
+
+  discardAttachments(attachments: readonly EditAttachment[]): Promise<void> {
+    return discardAttachments(this.database, attachments)
+  }
+
+  get #preparing(): PreparingParts {
+    const { attachmentPolicy: policy, clock } = this.#server
+    return { database: this.database, policy, clock }
   }
 
   async readLocalDocument(id: string): Promise<LocalDocument> {

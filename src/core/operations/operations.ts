@@ -13,11 +13,16 @@ import type { User } from '../auth/user.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
+import type { EditAttachment } from '../database/edit-attachments.ts'
 import type { LocalDocument } from '../database/local-documents.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { EditMode } from '../document/apply-edit.ts'
+import type { StoredAttachment } from '../document/attachment.ts'
+import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { Task } from '../tasks/active-tasks.ts'
+import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
+import type { AttachmentView, ByteSpan } from './read-attachment.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
 import type { DocumentWrite } from './write-documents.ts'
 
@@ -125,6 +130,27 @@ export interface DatabaseOperations {
     wanted: 'all' | readonly Revision[],
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined>
+  /** Fails with `document_missing` or `attachment_missing`. */
+  readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView>
+  /** The bytes as they are stored. */
+  storedBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer>
+  /** The plain content, unpacked on the way. */
+  plainBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer>
+  /** Of the plain content, counted where nobody knows it. */
+  plainLength(attachment: StoredAttachment): Promise<number>
+  /**
+   * Takes in the attachments of a document that is about to be written; the result is for `writeDocuments`.
+   *
+   * @param following the bodies that `follows` entries stand for
+   */
+  prepareAttachments(
+    incoming: readonly IncomingAttachment[],
+    following?: FollowingParts,
+  ): Promise<EditAttachment[]>
+  /** Streams one attachment in; the result is for `writeDocuments`. */
+  uploadAttachment(upload: AttachmentUpload): Promise<EditAttachment>
+  /** For those who prepared attachments and then wrote nothing. */
+  discardAttachments(attachments: readonly EditAttachment[]): Promise<void>
   /** @param id with its `_local/` in front */
   readLocalDocument(id: string): Promise<LocalDocument>
   /** One result per document, in order, once they are on disk. */

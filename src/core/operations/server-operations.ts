@@ -22,6 +22,7 @@ import { loadDocuments } from '../database/load-documents.ts'
 import { DIALECTS, type Dialect } from '../dialect/dialect.ts'
 import { decodeAttachments } from '../document/attachment.ts'
 import { fromParts } from '../document/incoming-document.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { ListAllTasks, Task } from '../tasks/active-tasks.ts'
 import { PlainDatabaseOperations, readInfo } from './database-operations.ts'
 import { LocalNode } from './node-operations.ts'
@@ -33,6 +34,7 @@ import type {
   ServerOperations,
   SystemFigures,
 } from './operations.ts'
+import { type AttachmentPolicy, attachmentPolicyOf } from './prepare-attachments.ts'
 import { UsersDatabaseOperations } from './users-database-operations.ts'
 
 export interface ServerParts {
@@ -46,6 +48,8 @@ export interface ServerParts {
   readonly listTasks: ListAllTasks
   readonly gatherMetrics: () => Promise<MetricsSnapshot>
   readonly gatherSystem: () => Promise<SystemFigures>
+  /** Where functions of design documents run. */
+  readonly sandbox: () => Sandbox
   readonly clock: () => number
   readonly wait: (ms: number) => Promise<void>
 }
@@ -55,6 +59,7 @@ export class LocalServer implements ServerOperations {
   readonly authenticator: Authenticator
   readonly node: NodeOperations
   readonly #parts: ServerParts
+  readonly #attachmentPolicy: () => AttachmentPolicy
   readonly #hashQueue: HashQueue
   readonly #uuids = new UuidSource()
   readonly #kept = new Set<Promise<void>>()
@@ -63,6 +68,7 @@ export class LocalServer implements ServerOperations {
     this.#parts = parts
     this.#hashQueue = new HashQueue({ clock: parts.clock, wait: parts.wait })
     this.configuration = parts.configuration
+    this.#attachmentPolicy = attachmentPolicyOf(parts.configuration)
     this.authenticator = parts.authenticator
     this.node = new LocalNode({
       name: parts.nodeName,
@@ -76,6 +82,14 @@ export class LocalServer implements ServerOperations {
 
   get dialect(): Dialect {
     return DIALECTS[this.configuration.get(SETTINGS.dialect)]
+  }
+
+  get attachmentPolicy(): AttachmentPolicy {
+    return this.#attachmentPolicy()
+  }
+
+  get clock(): () => number {
+    return this.#parts.clock
   }
 
   get authSettings(): AuthSettings {

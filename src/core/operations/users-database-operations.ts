@@ -76,6 +76,7 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
       } catch (thrown) {
         if (!isFailure(thrown)) throw thrown
         results.push({ ok: false, failure: thrown })
+        await this.discardAttachments(write.attachments ?? [])
       }
     }
     const written = await super.writeDocuments(accepted, mode)

@@ -14,7 +14,27 @@ import type { DatabaseOperations } from './operations.ts'
 
 export type DocumentWrite = Omit<DocumentEdit, 'mode'>
 
+/** Attachments that were uploaded for writes that fail are discarded. */
 export async function writeDocuments(
+  operations: DatabaseOperations,
+  writes: readonly DocumentWrite[],
+  mode: EditMode,
+): Promise<EditResult[]> {
+  try {
+    const results = await writeAll(operations, writes, mode)
+    for (const [index, { attachments }] of writes.entries()) {
+      if (attachments !== undefined && !results[index]?.ok) {
+        await operations.discardAttachments(attachments)
+      }
+    }
+    return results
+  } catch (thrown) {
+    for (const { attachments } of writes) await operations.discardAttachments(attachments ?? [])
+    throw thrown
+  }
+}
+
+async function writeAll(
   operations: DatabaseOperations,
   writes: readonly DocumentWrite[],
   mode: EditMode,
@@ -30,7 +50,7 @@ export async function writeDocuments(
       results[index] = await writeLocal(operations, write)
       continue
     }
-    bytes += write.document.body.length + PER_DOCUMENT_BYTES
+    bytes += write.document.body.length + PER_DOCUMENT_BYTES + inlineBytes(write.attachments)
     edits.push({ ...write, mode })
     places.push(index)
   }
@@ -40,6 +60,15 @@ export async function writeDocuments(
 }
 
 const PER_DOCUMENT_BYTES = 256
+
+/** Of the contents that ride in the commit itself. */
+function inlineBytes(attachments: DocumentWrite['attachments']): number {
+  let bytes = 0
+  for (const attachment of attachments ?? []) {
+    if (attachment.kind === 'new') bytes += attachment.content.inline?.length ?? 0
+  }
+  return bytes
+}
 
 export const isLocal = (id: string): boolean => id.startsWith('_local/')
 export const isDesign = (id: string): boolean => id.startsWith('_design/')

@@ -38,7 +38,7 @@ export interface DenoSandboxOptions extends Partial<PoolOptions> {
   readonly warn: PoolOptions['warn']
   readonly onLog: (line: SandboxLogLine) => void
   /** Bound of one call of a user function (`couchdb/os_process_timeout`). */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | (() => number)
   /** How long a list may wait for its next rows. */
   readonly listIdleMsMax?: number
   /** Design documents of one database that a process keeps compiled. */
@@ -65,14 +65,14 @@ const MEGABYTE = 1_048_576
 export class DenoSandbox implements Sandbox {
   readonly #pool: SandboxPool
   readonly #onLog: (line: SandboxLogLine) => void
-  readonly #timeoutMs: number
+  readonly #boundMs: number | (() => number)
   readonly #listIdleMsMax: number
   readonly #environmentsMax: number
   #environmentCount = 0
 
   constructor(options: DenoSandboxOptions) {
     this.#onLog = options.onLog
-    this.#timeoutMs = options.timeoutMs ?? 5000
+    this.#boundMs = options.timeoutMs ?? 5000
     this.#listIdleMsMax = options.listIdleMsMax ?? 60_000
     this.#environmentsMax = options.environmentsMax ?? 8
     this.#pool = new SandboxPool({
@@ -87,6 +87,11 @@ export class DenoSandbox implements Sandbox {
       frameBytesMax: options.frameBytesMax ?? 128 * MEGABYTE,
       warn: options.warn,
     })
+  }
+
+  /** Read at each call: it may follow a setting. */
+  get #timeoutMs(): number {
+    return typeof this.#boundMs === 'number' ? this.#boundMs : this.#boundMs()
   }
 
   get pool(): SandboxPool {

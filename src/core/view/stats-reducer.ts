@@ -1,6 +1,9 @@
 /**
  * `_stats`: sum, count, minimum, maximum and sum of squares of numbers; of arrays, element by element; objects with
  * these five members count as what they sum up. Any other value fails the whole index, as in CouchDB.
+ *
+ * Format of a reduction: a byte (0: of numbers, 1: of arrays) and five doubles for each element; or, when integers have
+ * outgrown doubles, the byte plus 2 and the numbers as text with commas between.
  */
 import { Failure } from '../../base/errors.ts'
 import type { ReduceJob } from '../indexing/reducer.ts'
@@ -10,29 +13,29 @@ import type { ViewReducer } from './view-reducer.ts'
 
 export const statsReducer: ViewReducer = {
   name: '_stats',
-  reduce: jobs => jobs.map(job => Buffer.from(statsText(job))),
-  present: reduction => ({ valueText: reduction }),
+  reduce: jobs => jobs.map(job => encode(statsOfJob(job))),
+  present: reduction => ({ valueText: Buffer.from(print(decode(reduction))) }),
 }
 
-interface Stats {
-  readonly sum: ExactNumber
-  readonly count: ExactNumber
-  readonly min: ExactNumber
-  readonly max: ExactNumber
-  readonly sumsqr: ExactNumber
+/** sum, count, min, max, sumsqr. */
+type Stats = readonly [ExactNumber, ExactNumber, ExactNumber, ExactNumber, ExactNumber]
+
+interface AllStats {
+  readonly isArray: boolean
+  readonly elements: readonly Stats[]
 }
 
-function statsText(job: ReduceJob): string {
+function statsOfJob(job: ReduceJob): AllStats {
   if ('rows' in job) {
     const quick = statsOfNumbers(job)
-    if (quick !== undefined) return printStats(quick)
+    if (quick !== undefined) return { isArray: false, elements: [quick] }
   }
-  let all: Stats | Stats[] | undefined
-  for (const text of valuesOf(job)) {
-    const one = 'rows' in job ? parseStats(text) : parseReduction(text)
-    all = all === undefined ? one : join(all, one, text)
+  let all: AllStats | undefined
+  for (const bytes of valuesOf(job)) {
+    const one = 'rows' in job ? parseValue(bytes) : decode(bytes)
+    all = all === undefined ? one : join(all, one, bytes)
   }
-  return Array.isArray(all) ? `[${all.map(printStats).join(',')}]` : printStats(all as Stats)
+  return all as AllStats
 }
 
 /** The usual case: plain numbers, whose sums stay in the safe range. */
@@ -49,29 +52,21 @@ function statsOfNumbers(job: ReduceJob): Stats | undefined {
     if (value > max) max = value
   }
   const isSafe = Math.abs(sum) <= Number.MAX_SAFE_INTEGER && sumsqr <= Number.MAX_SAFE_INTEGER
-  return isSafe ? { sum, count, min, max, sumsqr } : undefined
+  return isSafe ? [sum, count, min, max, sumsqr] : undefined
 }
 
-function parseStats(text: Buffer): Stats | Stats[] {
+function parseValue(text: Buffer): AllStats {
   const number = parseNumber(text)
-  if (number !== undefined) return statsOf(number)
+  if (number !== undefined) return { isArray: false, elements: [statsOf(number)] }
   const value: unknown = JSON.parse(text.toString())
-  if (!Array.isArray(value)) return asStats(value, text)
-  return value.map(one => (typeof one === 'number' ? statsOf(one) : asStats(one, text)))
+  if (!Array.isArray(value)) return { isArray: false, elements: [givenStats(value, text)] }
+  const elements = value.map(one =>
+    typeof one === 'number' ? statsOf(one) : givenStats(one, text),
+  )
+  return { isArray: true, elements }
 }
 
-/** Our own text, whose integers may be too long for JSON.parse. */
-function parseReduction(text: Buffer): Stats | Stats[] {
-  const found = [...text.toString('latin1').matchAll(OWN_TEXT)].map(match => {
-    const [sum, count, min, max, sumsqr] = match.slice(1).map(one => parseNumber(Buffer.from(one)))
-    return { sum, count, min, max, sumsqr } as Stats
-  })
-  return text[0] === OPEN_BRACKET ? found : (found[0] as Stats)
-}
-
-const statsOf = (value: ExactNumber): Stats => {
-  return { sum: value, count: 1, min: value, max: value, sumsqr: square(value) }
-}
+const statsOf = (value: ExactNumber): Stats => [value, 1, value, value, square(value)]
 
 function square(value: ExactNumber): ExactNumber {
   if (typeof value === 'bigint') return value * value
@@ -80,32 +75,67 @@ function square(value: ExactNumber): ExactNumber {
   return isExact ? product : BigInt(value) * BigInt(value)
 }
 
-function asStats(value: unknown, text: Buffer): Stats {
-  const stats = value as { readonly [name in keyof Stats]?: unknown } | null
-  for (const name of NAMES) if (typeof stats?.[name] !== 'number') throw notNumeric(text)
-  return stats as Stats
+/** Sums that a map function emitted ready-made. */
+function givenStats(value: unknown, text: Buffer): Stats {
+  const given = value as { readonly [name: string]: unknown } | null
+  const numbers = NAMES.map(name => given?.[name])
+  if (!numbers.every(one => typeof one === 'number')) throw notNumeric(text)
+  return numbers as unknown as Stats
 }
 
-function join(one: Stats | Stats[], two: Stats | Stats[], text: Buffer): Stats | Stats[] {
-  if (!Array.isArray(one) && !Array.isArray(two)) return joinStats(one, two)
-  if (!Array.isArray(one) || !Array.isArray(two) || one.length !== two.length)
+function join(one: AllStats, two: AllStats, text: Buffer): AllStats {
+  if (one.isArray !== two.isArray || one.elements.length !== two.elements.length)
     throw notNumeric(text)
-  return one.map((stats, i) => joinStats(stats, two[i] as Stats))
+  const elements = one.elements.map((stats, i) => joinStats(stats, two.elements[i] as Stats))
+  return { isArray: one.isArray, elements }
 }
 
-const joinStats = (one: Stats, two: Stats): Stats => ({
-  sum: addNumbers(one.sum, two.sum),
-  count: addNumbers(one.count, two.count),
-  min: isLess(two.min, one.min) ? two.min : one.min,
-  max: isLess(one.max, two.max) ? two.max : one.max,
-  sumsqr: addNumbers(one.sumsqr, two.sumsqr),
-})
+const joinStats = (one: Stats, two: Stats): Stats => [
+  addNumbers(one[0], two[0]),
+  addNumbers(one[1], two[1]),
+  isLess(two[2], one[2]) ? two[2] : one[2],
+  isLess(one[3], two[3]) ? two[3] : one[3],
+  addNumbers(one[4], two[4]),
+]
 
 /** Math.min takes no bigint. */
 const isLess = (one: ExactNumber, two: ExactNumber): boolean => one < two
 
-const printStats = (stats: Stats): string =>
-  `{${NAMES.map(name => `"${name}":${printNumber(stats[name])}`).join(',')}}`
+function encode({ isArray, elements }: AllStats): Buffer {
+  const numbers = elements.flat()
+  const kind = isArray ? 1 : 0
+  if (numbers.some(one => typeof one === 'bigint')) {
+    return Buffer.concat([Uint8Array.of(kind + 2), Buffer.from(numbers.map(printNumber).join(','))])
+  }
+  const bytes = Buffer.allocUnsafe(1 + numbers.length * 8)
+  bytes[0] = kind
+  numbers.forEach((one, i) => {
+    bytes.writeDoubleLE(one as number, 1 + i * 8)
+  })
+  return bytes
+}
+
+function decode(bytes: Buffer): AllStats {
+  const kind = bytes[0] as number
+  const numbers: ExactNumber[] = []
+  if (kind < 2) for (let at = 1; at < bytes.length; at += 8) numbers.push(bytes.readDoubleLE(at))
+  else {
+    const texts = bytes.toString('latin1', 1).split(',')
+    for (const text of texts) numbers.push(parseNumber(Buffer.from(text)) as ExactNumber)
+  }
+  const elements: Stats[] = []
+  for (let i = 0; i < numbers.length; i += 5)
+    elements.push(numbers.slice(i, i + 5) as unknown as Stats)
+  return { isArray: kind % 2 === 1, elements }
+}
+
+function print({ isArray, elements }: AllStats): string {
+  const texts = elements.map(stats => {
+    const members = NAMES.map((name, i) => `"${name}":${printNumber(stats[i] as ExactNumber)}`)
+    return `{${members.join(',')}}`
+  })
+  return isArray ? `[${texts.join(',')}]` : (texts[0] as string)
+}
 
 const notNumeric = (text: Buffer): Failure =>
   new Failure('function_failed', {
@@ -113,6 +143,4 @@ const notNumeric = (text: Buffer): Failure =>
     reason: `non-numeric _stats input: ${text}`,
   })
 
-const OPEN_BRACKET = 0x5b
-const OWN_TEXT = /\{"sum":([^,]+),"count":([^,]+),"min":([^,]+),"max":([^,]+),"sumsqr":([^}]+)\}/g
 const NAMES = ['sum', 'count', 'min', 'max', 'sumsqr'] as const

@@ -387,7 +387,10 @@ function openTable(path: string, noSync: boolean): NativeStore {
       return work()
     }
   }
-  return new MainTable(null, options)
+  const table = new MainTable(null, options)
+  // The package keeps every table it ever opened in a list, with 64 KB of buffers each.
+  for (const [name, each] of allDbs) if (each === table) allDbs.delete(name)
+  return table
 }
 
 /** The parts of the package that its own types leave out. */
@@ -441,10 +444,12 @@ interface NativeRange {
 
 const {
   openAsClass,
+  allDbs,
   nativeAddon: native,
   v8AccelerationEnabled: FAST_GET,
 } = lmdb as unknown as {
   openAsClass(path: string, options: object): new (name: null, options: object) => NativeStore
+  readonly allDbs: Map<string, NativeStore>
   readonly nativeAddon: {
     resetTxn(address: number): void
     lmdbError(status: number): never

@@ -1,0 +1,156 @@
+/**
+ * Reading attachments: which one a revision has, and its bytes, as they are stored or decoded on the way. Bytes come
+ * at the reader's pace and are never whole in memory.
+ */
+import { createGunzip } from 'node:zlib'
+import { Failure } from '../../base/errors.ts'
+import { decodeContent, readContent } from '../database/attachment-contents.ts'
+import type { Database } from '../database/database.ts'
+import { contentKey } from '../database/keyspace.ts'
+import { findAttachment, type StoredAttachment } from '../document/attachment.ts'
+import type { Revision } from '../document/revision.ts'
+import type { DatabaseOperations } from './operations.ts'
+
+export interface AttachmentView {
+  readonly rev: Revision
+  readonly attachment: StoredAttachment
+}
+
+/** From `start` (included) to `end` (left out) of the bytes asked for. */
+export interface ByteSpan {
+  readonly start: number
+  readonly end: number
+}
+
+/** Fails with `document_missing` or `attachment_missing`. */
+export async function readAttachment(
+  operations: DatabaseOperations,
+  id: string,
+  name: string,
+  rev?: Revision,
+): Promise<AttachmentView> {
+  const view = await operations.readDocument(id, rev === undefined ? {} : { rev })
+  const attachment = findAttachment(view.attachments, name)
+  if (attachment === undefined) throw new Failure('attachment_missing')
+  return { rev: view.rev, attachment }
+}
+
+/** The bytes as they are stored. */
+export async function* storedBytes(
+  database: Database,
+  attachment: StoredAttachment,
+  span?: ByteSpan,
+): AsyncGenerator<Buffer, void, undefined> {
+  const { store } = database
+  const bytes = await store.get(contentKey(attachment.contentId))
+  // removed since its revision was read
+  if (bytes === undefined) throw new Failure('attachment_missing')
+  yield* readContent(store, decodeContent(bytes), span?.start, span?.end)
+}
+
+/** The plain content. Fails with `not_acceptable` when it was sent as gzip and is none. */
+export function plainBytes(
+  database: Database,
+  attachment: StoredAttachment,
+  span?: ByteSpan,
+): AsyncIterable<Buffer> {
+  if (attachment.encoding === 'identity') return storedBytes(database, attachment, span)
+  const decoded = gunzipped(storedBytes(database, attachment))
+  const plain = knowsLength(attachment) ? ofLength(decoded, attachment.length) : decoded
+  return span === undefined ? plain : spanOf(plain, span)
+}
+
+/** False for content that came as gzip, when its sender did not say how long it is. */
+export const knowsLength = ({ encoding, length, encodedLength }: StoredAttachment): boolean =>
+  encoding === 'identity' || length !== encodedLength
+
+/** Of the plain content, counted if need be. */
+export async function plainLength(
+  database: Database,
+  attachment: StoredAttachment,
+): Promise<number> {
+  if (knowsLength(attachment)) return attachment.length
+  let length = 0
+  for await (const piece of plainBytes(database, attachment)) length += piece.length
+  return length
+}
+
+async function* gunzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  const gunzip = createGunzip({ chunkSize: 65_536 })
+  const feeding = feed(source, gunzip)
+  // a reader that stops half way does not wait for it
+  feeding.catch(() => {})
+  try {
+    yield* gunzip as AsyncIterable<Buffer>
+    await feeding
+  } catch (thrown) {
+    // what the source failed with beats what that did to the decoder
+    await feeding
+    throw isZlibError(thrown) ? undecodable(thrown) : thrown
+  } finally {
+    gunzip.destroy()
+  }
+}
+
+async function feed(
+  source: AsyncIterable<Buffer>,
+  gunzip: ReturnType<typeof createGunzip>,
+): Promise<void> {
+  try {
+    for await (const piece of source) {
+      if (gunzip.destroyed) return
+      if (!gunzip.write(piece)) await drained(gunzip)
+    }
+    gunzip.end()
+  } catch (thrown) {
+    gunzip.destroy(thrown as Error)
+    throw thrown
+  }
+}
+
+/** Resolves when it takes more, and when it never will again. */
+function drained(gunzip: ReturnType<typeof createGunzip>): Promise<void> {
+  return new Promise(resolve => {
+    if (gunzip.destroyed) return resolve()
+    const settle = (): void => {
+      gunzip.off('drain', settle).off('close', settle)
+      resolve()
+    }
+    gunzip.on('drain', settle).on('close', settle)
+  })
+}
+
+const isZlibError = (thrown: unknown): boolean =>
+  thrown instanceof Error && 'code' in thrown && String(thrown.code).startsWith('Z_')
+
+const undecodable = (cause: unknown): Failure =>
+  new Failure('not_acceptable', { reason: 'The attachment is no gzip, as its sender said' }, cause)
+
+/** A sender's word about the length of what it packed is checked when it is unpacked. */
+async function* ofLength(
+  source: AsyncIterable<Buffer>,
+  length: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  let bytes = 0
+  for await (const piece of source) {
+    bytes += piece.length
+    if (bytes > length) break
+    yield piece
+  }
+  if (bytes === length) return
+  throw new Failure('not_acceptable', { reason: 'The attachment has not the length it should' })
+}
+
+async function* spanOf(
+  source: AsyncIterable<Buffer>,
+  { start, end }: ByteSpan,
+): AsyncGenerator<Buffer, void, undefined> {
+  let at = 0
+  for await (const piece of source) {
+    const from = Math.max(0, start - at)
+    const to = Math.min(piece.length, end - at)
+    at += piece.length
+    if (to > from) yield piece.subarray(from, to)
+    if (at >= end) return
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Replays the recorded CouchDB corpus against a real server with two workers, in both dialects. An area counts as soon
+ * as its part of the server is built; the others are listed with the reason. The corpus beside this checkout is taken
+ * where there is one, else the copy in this repository.
+ */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { startProcess } from '../../support/start-process.ts'
+import { ROOT } from '../../tidy/source-tree.ts'
+
+const AREAS = [
+  'server',
+  'databases',
+  'config',
+  'methods',
+  'documents',
+  'ids',
+  'json',
+  'revisions',
+  'session',
+  'users',
+]
+
+const beside = join(ROOT, '../shared/conformance')
+const corpus = existsSync(join(beside, 'replay.mjs'))
+  ? beside
+  : join(ROOT, 'test/conformance/corpus')
+
+for (const dialect of ['spec', 'couchdb'] as const) {
+  describe(`recorded corpus, ${dialect} dialect`, () => {
+    it('is answered as recorded', { timeout: 600_000 }, async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'gurney-corpus-'))
+      const server = await startProcess(folder, [
+        '--admin',
+        'admin:pass',
+        '--dialect',
+        dialect,
+        '--workers',
+        '2',
+      ])
+      try {
+        const report = join(folder, 'report.json')
+        const flags = ['--area', AREAS.join(','), '--jobs', '4', '--quiet', '--json', report]
+        if (dialect === 'couchdb') flags.push('--real')
+        await run([join(corpus, 'replay.mjs'), server.url('admin:pass'), ...flags])
+        assert.deepEqual(failures(report), [])
+      } finally {
+        await server.stop()
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+  })
+}
+
+function run(args: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+    child.on('error', reject)
+    child.on('exit', () => resolve())
+  })
+}
+
+interface Report {
+  readonly scenarios: readonly {
+    readonly area: string
+    readonly name: string
+    readonly failed: readonly {
+      readonly step: number
+      readonly request?: string
+      readonly diffs: unknown[]
+    }[]
+  }[]
+}
+
+function failures(path: string): string[] {
+  const report = JSON.parse(readFileSync(path, 'utf8')) as Report
+  assert.ok(report.scenarios.length > 0, 'the corpus was read')
+  return report.scenarios.flatMap(({ area, name, failed }) =>
+    failed.map(
+      each =>
+        `${area}/${name} step ${each.step} ${each.request ?? ''}: ${JSON.stringify(each.diffs[0])}`,
+    ),
+  )
+}
