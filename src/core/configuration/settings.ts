@@ -119,15 +119,8 @@ export const SETTINGS = {
     'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary',
     'Headers kept for Prefer: return=minimal',
   ),
-  validateHost: flag('chttpd', 'validate_host', false, 'Refuse requests whose Host is not listed'),
   enableCors: flag('chttpd', 'enable_cors', false, 'Cross-origin requests, see [cors]'),
   wwwAuthenticate: text('chttpd', 'WWW-Authenticate', '', 'WWW-Authenticate header of 401 answers'),
-  bufferResponse: flag(
-    'chttpd',
-    'buffer_response',
-    false,
-    'Hold streamed answers back until their end is known',
-  ),
 
   corsOrigins: text('cors', 'origins', '', 'Origins allowed, or *'),
   corsCredentials: flag('cors', 'credentials', false, 'Let browsers send credentials'),

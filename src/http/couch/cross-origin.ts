@@ -24,15 +24,17 @@ export function corsFor(request: HttpRequest, configuration: Configuration): Cor
 function settingsFor(request: HttpRequest, configuration: Configuration): CorsSettings {
   const host = request.header('host')
   const own = host === undefined ? {} : configuration.section(`cors:${host}`)
-  const value = (key: string): string => own[key] ?? configuration.text('cors', key) ?? ''
-  const origins = value('origins')
-  const methods = list(value('methods'))
+  const origins = own.origins ?? configuration.get(SETTINGS.corsOrigins)
+  const credentials = own.credentials ?? String(configuration.get(SETTINGS.corsCredentials))
+  const headers = list(own.headers ?? configuration.get(SETTINGS.corsHeaders))
+  const methods = list(own.methods ?? configuration.get(SETTINGS.corsMethods))
+  const exposed = list(own.exposed_headers ?? configuration.get(SETTINGS.corsExposedHeaders))
   return {
     origins: origins === '*' ? '*' : list(origins),
-    credentials: value('credentials') === 'true',
-    headers: [...CORS_DEFAULTS.headers, ...list(value('headers')).map(name => name.toLowerCase())],
+    credentials: credentials === 'true',
+    headers: [...CORS_DEFAULTS.headers, ...headers.map(name => name.toLowerCase())],
     methods: methods.length === 0 ? CORS_DEFAULTS.methods : methods,
-    exposedHeaders: [...CORS_DEFAULTS.exposedHeaders, ...list(value('exposed_headers'))],
+    exposedHeaders: [...CORS_DEFAULTS.exposedHeaders, ...exposed],
     maxAgeSeconds: configuration.get(SETTINGS.corsMaxAgeS),
   }
 }

@@ -5,6 +5,8 @@ import { printDigest, type StoredAttachment } from '../../core/document/attachme
 import { documentText } from '../../core/document/document-text.ts'
 import { printRevision, printRevisionId, type Revision } from '../../core/document/revision.ts'
 import type { DocumentView } from '../../core/operations/read-document.ts'
+import type { Exchange } from './exchange.ts'
+import { isTrue } from './parse-document.ts'
 
 export interface PresentOptions {
   readonly dialect: Dialect
@@ -12,6 +14,13 @@ export interface PresentOptions {
   /** The sequence as clients see it, for `_local_seq`. */
   readonly printSequence?: (seq: number) => string
 }
+
+/** What a request asks for, and how this server says it. */
+export const presentOptions = (exchange: Exchange): PresentOptions => ({
+  dialect: exchange.dialect,
+  attEncodingInfo: isTrue(exchange.request.query, 'att_encoding_info'),
+  printSequence: seq => exchange.database.printSequence(seq),
+})
 
 export function presentDocument(view: DocumentView, options: PresentOptions): Buffer {
   const trailing = metaMembers(view, options)
@@ -50,27 +59,31 @@ export function attachmentStubs(
   attachments: readonly StoredAttachment[],
   options: Pick<PresentOptions, 'attEncodingInfo'>,
 ): string {
-  const entries = attachments.map(attachment => {
-    const content = `"length":${attachment.length},"stub":true`
-    return attachmentEntry(attachment, content, options.attEncodingInfo === true)
-  })
+  const withEncoding = options.attEncodingInfo === true
+  const entries = attachments.map(attachment => attachmentStub(attachment, withEncoding))
   return `"_attachments":{${entries.join(',')}}`
 }
 
+export const attachmentStub = (attachment: StoredAttachment, withEncoding: boolean): string =>
+  attachmentEntry(attachment, `"length":${attachment.length},"stub":true`, withEncoding)
+
 /** One entry of `_attachments`; `content` says where its bytes are. */
-export function attachmentEntry(
+export const attachmentEntry = (
   attachment: StoredAttachment,
   content: string,
   withEncoding: boolean,
-): string {
-  const { name, contentType, revpos, encoding, encodedLength } = attachment
+): string =>
+  `${attachmentStart(attachment)},${content}${withEncoding ? encodingInfo(attachment) : ''}}`
+
+/** An entry up to what says where the bytes are. */
+export function attachmentStart(attachment: StoredAttachment): string {
+  const { name, contentType, revpos } = attachment
   const head = `"content_type":${JSON.stringify(contentType)},"revpos":${revpos}`
-  const info =
-    withEncoding && encoding === 'gzip'
-      ? `,"encoding":"gzip","encoded_length":${encodedLength}`
-      : ''
-  return `${JSON.stringify(name)}:{${head},"digest":"${printDigest(attachment)}",${content}${info}}`
+  return `${JSON.stringify(name)}:{${head},"digest":"${printDigest(attachment)}"`
 }
+
+export const encodingInfo = ({ encoding, encodedLength }: StoredAttachment): string =>
+  encoding === 'gzip' ? `,"encoding":"gzip","encoded_length":${encodedLength}` : ''
 
 /** True when the answer is about more than one revision, so that no revision can be its ETag. */
 export const hasMeta = (view: DocumentView): boolean =>
