@@ -1,6 +1,7 @@
 /**
- * How fast is the block index on the embedded engine, and how large? Builds an index of 500,000 rows (--quick: 100,000)
- * of the shape of a search view with `_count` and `_stats`, then scans, looks up, reduces and updates it.
+ * How fast is the block index on the embedded engine, and how large? Builds an index of 500,000
+ * rows (--quick: 100,000) of the shape of a search view with `_count` and `_stats`, then scans,
+ * looks up, reduces and updates it.
  *
  *     node --import tsx bench/view-index.bench.ts [--quick]
  */

@@ -11,6 +11,8 @@ import { Authenticator } from './core/auth/authenticate.ts'
 import type { Configuration, ConfigurationWriter } from './core/configuration/configuration.ts'
 import { SETTINGS } from './core/configuration/settings.ts'
 import { Catalog } from './core/database/catalog.ts'
+import { UpdateLog } from './core/database/update-log.ts'
+import { UpdateRecorder } from './core/database/update-recorder.ts'
 import type { Notices } from './core/notices/notices.ts'
 import { authSettingsOf } from './core/operations/auth-configuration.ts'
 import type { SystemFigures } from './core/operations/operations.ts'
@@ -18,7 +20,7 @@ import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
 import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
 import { LazySandbox } from './core/sandbox/lazy-sandbox.ts'
-import type { ListAllTasks } from './core/tasks/active-tasks.ts'
+import type { ActiveTasks, ListAllTasks } from './core/tasks/active-tasks.ts'
 import type { Engine } from './engine/engine.ts'
 import { CouchApi } from './http/couch/couch-api.ts'
 import { type AccessEntry, accessLogger } from './http/kit/access-log.ts'
@@ -35,6 +37,8 @@ export interface ServerParts {
   readonly configurationWriter: ConfigurationWriter
   readonly notices: Notices
   readonly listTasks: ListAllTasks
+  /** Long work of this process. */
+  readonly tasks: ActiveTasks
   /** What this process counts with. */
   readonly metrics: Metrics
   /** The figures of all processes. */
@@ -57,6 +61,8 @@ export interface Servers {
 export function composeServers(parts: ServerParts): Servers {
   const { configuration, log, clock, notices } = parts
   const catalog = new Catalog(parts.engine, notices)
+  const updates = new UpdateLog(parts.engine, notices)
+  const recorder = new UpdateRecorder({ log: updates, notices, onFailure: logUnrecorded(log) })
   const authenticator = new Authenticator({
     accounts: new UserAccounts(configuration, catalog),
     clock,
@@ -68,17 +74,21 @@ export function composeServers(parts: ServerParts): Servers {
   const operations = new LocalServer({
     nodeName: parts.nodeName,
     catalog,
+    updates,
     configuration,
     configurationWriter: parts.configurationWriter,
     authenticator,
     authSettings: authSettingsOf(configuration),
     listTasks: parts.listTasks,
+    tasks: parts.tasks,
+    onBackgroundFailure: (name, thrown) => log.error(`${name} failed`, { error: String(thrown) }),
     gatherMetrics: parts.gatherMetrics,
     gatherSystem: parts.gatherSystem,
     sandbox: sandbox.current,
     clock,
     wait: delay,
   })
+  operations.keep(updates.reconcile(() => catalog.names()).catch(logUnrecorded(log)))
   const server = (nodeLocal: boolean, tls?: TlsOptions) =>
     new HttpServer({
       life: lifeOf(new CouchApi(operations, { nodeLocal }), parts),
@@ -88,10 +98,18 @@ export function composeServers(parts: ServerParts): Servers {
   return {
     main: tls => server(false, tls),
     nodeLocal: () => server(true),
-    settle: () => operations.settle(),
+    settle: async () => {
+      await operations.settle()
+      await recorder.close()
+    },
     close: () => sandbox.close(),
   }
 }
+
+const logUnrecorded =
+  (log: Log) =>
+  (error: unknown): void =>
+    log.warning('updates of databases could not be recorded', { error })
 
 /** Functions that requests wait for: few processes a worker, for there is a worker per core. */
 const SANDBOX_PROCESSES_MAX = 2

@@ -45,6 +45,7 @@ export const FAILURES = {
   not_acceptable: 'None of the accepted content types can be produced',
   request_too_large: 'The request body is larger than the configured limit',
   range_unsatisfiable: 'The requested range lies outside the content',
+  precondition_failed: 'The content is not the one the client expects',
   route_missing: 'Nothing lives at this path',
 
   // who may

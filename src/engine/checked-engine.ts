@@ -1,9 +1,11 @@
 /**
- * Checks what callers hand to an engine, once and in one place, so that adapters need not: sizes of keys, values and
- * transactions, ranges, ids, options, and that nothing is asked of an engine that is closed or closing.
+ * Checks what callers hand to an engine, once and in one place, so that adapters need not: sizes of
+ * keys, values and transactions, ranges, ids, options, and that nothing is asked of an engine that
+ * is closed or closing.
  *
- * Sizes break limits that depend on users' data and are Failures (`limit_exceeded`). The rest are our own mistakes and are
- * assertions. A transaction that is used after its work has ended is one of them.
+ * Sizes break limits that depend on users' data and are Failures (`limit_exceeded`). The rest are
+ * our own mistakes and are assertions. A transaction that is used after its work has ended is one
+ * of them.
  */
 import { assert } from '../base/assert.ts'
 import { Failure } from '../base/errors.ts'
@@ -23,7 +25,10 @@ import type {
   WriteTx,
 } from './engine.ts'
 
-/** The end of a range, and its start when it goes on after a key, may be a little longer than any key. */
+/**
+ * The end of a range, and its start when it goes on after a key, may be a little longer than any
+ * key.
+ */
 const BOUND_BYTES_EXTRA = 16
 
 export class CheckedEngine implements Engine {

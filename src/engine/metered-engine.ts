@@ -1,9 +1,9 @@
 /**
- * Counts and times what is asked of an engine. `snapshot()` gives the figures since the start; whoever publishes them
- * takes differences. The clock is an argument.
+ * Counts and times what is asked of an engine. `snapshot()` gives the figures since the start;
+ * whoever publishes them takes differences. The clock is an argument.
  *
- * Timing costs two readings of the clock and a promise, a quarter of what an embedded `get` takes. So all gets are counted
- * and only each sixteenth is timed; of the other operations, all are.
+ * Timing costs two readings of the clock and a promise, a quarter of what an embedded `get` takes.
+ * So all gets are counted and only each sixteenth is timed; of the other operations, all are.
  */
 import type {
   Engine,
@@ -176,7 +176,9 @@ class Meter {
     return true
   }
 
-  /** Hands on the operation's own promise: a promise behind it would cost more than the counting. */
+  /**
+   * Hands on the operation's own promise: a promise behind it would cost more than the counting.
+   */
   time<T>(operation: () => Promise<T>): Promise<T> {
     const startMs = this.#nowMs()
     const promise = operation()

@@ -1,6 +1,6 @@
 /**
- * From configuration to engine. The one place that names the adapters; each is loaded only when it is chosen, and comes
- * wrapped: checked, then metered.
+ * From configuration to engine. The one place that names the adapters; each is loaded only when it
+ * is chosen, and comes wrapped: checked, then metered.
  */
 import { Failure } from '../base/errors.ts'
 import { CheckedEngine } from './checked-engine.ts'
@@ -14,11 +14,17 @@ export interface OpenEngineOptions {
   readonly folder?: string
   /** Files open at once in this process (embedded). */
   readonly openStoresMax?: number
-  /** Clear what crashed processes left behind (embedded): only while no other process uses the folder. */
+  /**
+   * Clear what crashed processes left behind (embedded): only while no other process uses the
+   * folder.
+   */
   readonly sweep?: boolean
 }
 
-/** An engine with what is beyond the port: figures, and a hint that another process deleted or compacted a store. */
+/**
+ * An engine with what is beyond the port: figures, and a hint that another process deleted or
+ * compacted a store.
+ */
 export class OpenedEngine extends MeteredEngine {
   readonly #forget: (id: StoreId) => Promise<void>
 
@@ -27,7 +33,10 @@ export class OpenedEngine extends MeteredEngine {
     this.#forget = forget
   }
 
-  /** Lets go of what this process holds open of a store. Never needed for right answers; frees disk space sooner. */
+  /**
+   * Lets go of what this process holds open of a store. Never needed for right answers; frees disk
+   * space sooner.
+   */
   forget(id: StoreId): Promise<void> {
     return this.#forget(id)
   }

@@ -1,8 +1,8 @@
 /**
  * `Store.scan` in terms of one-batch reads: read a batch, hand it out, go on after its last key.
  *
- * No snapshot lives between two batches, so a slow consumer costs nothing. Every engine whose `ReadTx.scan`
- * is right gets a right `scan` from here.
+ * No snapshot lives between two batches, so a slow consumer costs nothing. Every engine whose
+ * `ReadTx.scan` is right gets a right `scan` from here.
  */
 import type { BatchOptions, Entry, Range, ScanOptions } from './engine.ts'
 import { isEmptyRange, restOfRange } from './key-order.ts'

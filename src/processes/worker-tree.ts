@@ -37,6 +37,8 @@ interface Member {
   readonly worker: Worker
   readonly channel: Channel
   readonly startedMs: number
+  /** It answers requests. */
+  isReady: boolean
 }
 
 export class WorkerTree {
@@ -84,8 +86,10 @@ export class WorkerTree {
   async stop(): Promise<void> {
     if (this.#stopping) return
     this.#stopping = true
-    const gone = [...this.#members.values()].map(async ({ worker, channel }) => {
+    const gone = [...this.#members.values()].map(async ({ worker, channel, isReady }) => {
       const exited = new Promise<void>(done => worker.once('exit', () => done()))
+      // One that is still starting has nothing to finish.
+      if (!isReady) worker.process.kill('SIGKILL')
       const timer = setTimeout(() => worker.process.kill('SIGKILL'), STOP_MS)
       await channel.request(TOPIC.drain, {}, STOP_MS).catch(() => {})
       await exited
@@ -118,7 +122,7 @@ export class WorkerTree {
       onMessage: listener => void worker.on('message', listener),
       onClose: listener => void worker.on('exit', listener),
     })
-    const member = { worker, channel, startedMs: Date.now() }
+    const member: Member = { worker, channel, startedMs: Date.now(), isReady: false }
     this.#members.set(worker.id, member)
     return new Promise(done => {
       this.#serve(member, done)
@@ -129,9 +133,11 @@ export class WorkerTree {
     })
   }
 
-  #serve({ channel, worker }: Member, onReady: () => void): void {
+  #serve(member: Member, onReady: () => void): void {
+    const { channel, worker } = member
     channel.on(TOPIC.boot, () => this.#parts.boot())
     channel.on(TOPIC.ready, (bound: Bound) => {
+      member.isReady = true
       this.#onFirst?.(bound)
       onReady()
     })

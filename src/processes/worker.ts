@@ -54,6 +54,7 @@ async function startWorker(channel: Channel): Promise<void> {
     gatherMetrics: () => channel.request<MetricsSnapshot>(TOPIC.metrics, {}),
     gatherSystem: () => channel.request<SystemFigures>(TOPIC.system, {}),
     listTasks: () => channel.request<Task[]>(TOPIC.tasks, {}),
+    tasks,
     log,
     clock: Date.now,
   })

@@ -1,8 +1,8 @@
 /**
- * A process that works on a store until it is killed. Prints a line for each thing that is acknowledged, so that the test
- * knows what must be there afterwards.
+ * A process that works on a store until it is killed. Prints a line for each thing that is
+ * acknowledged, so that the test knows what must be there afterwards.
  *
- *   write <name>   pairs of keys that must agree; prints the number of each pair once its write resolved
+ *   write <name>   pairs of keys that must agree; prints the number of each pair once written
  *   read           checks that every pair agrees in one read; prints what does not
  *   compact        compacts all the time; prints how often it has
  *   fill           writes until the disk is full; prints a report as JSON

@@ -1,6 +1,6 @@
 /**
- * Processes that use one store are killed at random moments. Afterwards every acknowledged write is there, no write is
- * half there, and no process was hindered by the death of another.
+ * Processes that use one store are killed at random moments. Afterwards every acknowledged write is
+ * there, no write is half there, and no process was hindered by the death of another.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -176,7 +176,8 @@ it('a full disk fails the write, keeps what was acknowledged, and allows deletin
     await new Promise(resolve => child.on('close', resolve))
     assert.equal(errors, '')
     const report = JSON.parse(text.split('\n')[1] ?? '{}') as Record<string, unknown>
-    // LMDB calls a write that came out short an input/output error; with room left on the disk it stays one.
+    // LMDB calls a write that came out short an input/output error; with room left on the disk it
+    // stays one.
     const codes = ['storage_full', 'storage_unwritable']
     assert.ok(codes.includes(String(report.code)), `failed with ${report.code}`)
     assert.ok(Number(report.acknowledged) > 50)

@@ -1,6 +1,6 @@
 /**
- * Sort keys against two other authorities: Intl.Collator (the order of random pairs of normalised text) and ICU
- * itself (the bytes of ASCII keys made in JavaScript). GURNEY_SEED repeats a run.
+ * Sort keys against two other authorities: Intl.Collator (the order of random pairs of normalised
+ * text) and ICU itself (the bytes of ASCII keys made in JavaScript). GURNEY_SEED repeats a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,7 +1,8 @@
 /**
- * Random documents, written in random ways, through the one-pass scanner. The exact parser says what the stored text
- * must be, a plain encoder here what the hash input must be. Damaged texts must be refused by both or by none, and
- * never accepted where JSON.parse refuses. GURNEY_SEED repeats a run.
+ * Random documents, written in random ways, through the one-pass scanner. The exact parser says
+ * what the stored text must be, a plain encoder here what the hash input must be. Damaged texts
+ * must be refused by both or by none, and never accepted where JSON.parse refuses. GURNEY_SEED
+ * repeats a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,7 +1,7 @@
 /**
- * Random histories, cut into random lines and merged in two random orders, must give the same revision tree, and that
- * tree must say what a plain map of revisions says: parents, bodies, leaves, winner, stemming and purging. GURNEY_SEED
- * repeats a run.
+ * Random histories, cut into random lines and merged in two random orders, must give the same
+ * revision tree, and that tree must say what a plain map of revisions says: parents, bodies,
+ * leaves, winner, stemming and purging. GURNEY_SEED repeats a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -109,7 +109,10 @@ interface Known {
 
 const nameOf = (node: { pos: number; id: Buffer }): string => printRevision(node)
 
-/** What must be known after these lines: revisions, the parents that some line showed, the bodies that came. */
+/**
+ * What must be known after these lines: revisions, the parents that some line showed, the bodies
+ * that came.
+ */
 function modelOf(lines: readonly Line[]): Map<string, Known> {
   const model = new Map<string, Known>()
   for (const { nodes } of lines) {

@@ -1,6 +1,6 @@
 /**
- * The block index against a plain sorted array: after random batches of changes every scan, count, offset, reduction
- * and group of the index must be what the array says. GURNEY_SEED repeats a run.
+ * The block index against a plain sorted array: after random batches of changes every scan, count,
+ * offset, reduction and group of the index must be what the array says. GURNEY_SEED repeats a run.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,11 +13,14 @@ import type { RowSlice } from '../../src/core/indexing/row-block.ts'
 import { afterKey } from '../../src/core/indexing/row-order.ts'
 import type { GroupBounds } from '../../src/core/indexing/scan-groups.ts'
 import type { PlaceRange } from '../../src/core/indexing/scan-rows.ts'
+import { builtinReducer } from '../../src/core/view/builtin-reducers.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory-engine.ts'
 
 const seed = Number(process.env.GURNEY_SEED ?? Date.now() % 1_000_000_000)
 console.log(`view-index fuzz: GURNEY_SEED=${seed}`)
 const collator = openCollator()
+const stats = builtinReducer('_stats', collator, true)
+const count = builtinReducer('_count', collator, true)
 
 interface ModelRow {
   readonly id: string
@@ -68,7 +71,13 @@ class Fuzz {
   readonly random: () => number
   readonly index: BlockIndex
   readonly model = new Map<string, DocumentRows>()
-  readonly reducers = [new SumReducer(false), new SumReducer(true), spanReducer]
+  readonly reducers: readonly Reducer[] = [
+    new SumReducer(false),
+    new SumReducer(true),
+    spanReducer,
+    stats,
+    count,
+  ]
   readonly keyKind: number
 
   constructor(
@@ -207,9 +216,12 @@ class Fuzz {
 
   async checkReduce(tree: number, rows: ModelRow[], range: PlaceRange): Promise<void> {
     const inside = within(rows, range)
-    for (const reducer of tree === 0 ? [0, 1, 2] : [0]) {
+    for (const reducer of tree === 0 ? [0, 1, 2, 3, 4] : [0]) {
       const got = await this.index.reduceRange(tree, reducer, range)
-      assert.equal(got === undefined ? undefined : String(got), wantedReduction(inside, reducer))
+      assert.equal(
+        got === undefined ? undefined : shown(got, reducer),
+        wantedReduction(inside, reducer),
+      )
     }
   }
 
@@ -223,12 +235,12 @@ class Fuzz {
     const reverse = this.random() < 0.5
     const level = this.below(3)
     const order = tree === 0 ? 'icu' : 'raw'
-    const reducer = tree === 0 ? this.below(3) : 0
+    const reducer = tree === 0 ? this.below(5) : 0
     const groupOf = (keyText: Buffer) => groupBounds(keyText, level, order)
     const got: string[] = []
     const options = { ranges, reverse, skip, limit, groupOf, batchGroupsMax: this.batchMax() }
     for await (const groups of this.index.reduceGroups(tree, reducer, options)) {
-      got.push(...groups.map(({ keyText, reduction }) => `${keyText} ${reduction}`))
+      got.push(...groups.map(({ keyText, reduction }) => `${keyText} ${shown(reduction, reducer)}`))
     }
     const want = ranges.flatMap(range => {
       const groups = new Map<string, ModelRow[]>()
@@ -292,9 +304,25 @@ function wantedOffset(
   return Math.min(rows.length, outside + skip)
 }
 
+/** The builtin ones keep their reductions in a form of their own. */
+function shown(reduction: Buffer, reducer: number): string {
+  if (reducer < 3) return String(reduction)
+  const value = (reducer === 3 ? stats : count).present(reduction)
+  return 'valueText' in value ? String(value.valueText) : value.error
+}
+
+function wantedStats(values: readonly number[]): string {
+  const add = (one: number, two: number) => one + two
+  const sumsqr = values.map(value => value * value).reduce(add)
+  const [min, max] = [Math.min(...values), Math.max(...values)]
+  return JSON.stringify({ sum: values.reduce(add), count: values.length, min, max, sumsqr })
+}
+
 function wantedReduction(rows: readonly ModelRow[], reducer: number): string | undefined {
   if (rows.length === 0) return undefined
   if (reducer === 2) return `${JSON.stringify(rows[0]?.id)}|${JSON.stringify(rows.at(-1)?.id)}`
+  if (reducer === 3) return wantedStats(rows.map(row => Number(row.valueText)))
+  if (reducer === 4) return String(rows.length)
   return String(rows.reduce((sum, row) => sum + Number(row.valueText), 0))
 }
 

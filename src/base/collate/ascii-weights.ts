@@ -1,11 +1,12 @@
 /**
- * ICU sort keys of ASCII text in plain JavaScript, byte for byte what ICU gives, from a table read out of ICU
- * once. Most keys are ASCII, and this is several times cheaper than a foreign call.
+ * ICU sort keys of ASCII text in plain JavaScript, byte for byte what ICU gives, from a table read
+ * out of ICU once. Most keys are ASCII, and this is several times cheaper than a foreign call.
  *
- * A key is three levels with 01 between and 00 behind. Level one has the primary weights (one or two bytes a
- * character, none for control characters); level two is all "common" for ASCII, written as run lengths; level
- * three has runs of common weights and a weight for each capital. `learnAsciiWeights` tries its result against
- * ICU and answers undefined when a future ICU writes keys another way, so the worst case is slow, never wrong.
+ * A key is three levels with 01 between and 00 behind. Level one has the primary weights (one or
+ * two bytes a character, none for control characters); level two is all "common" for ASCII, written
+ * as run lengths; level three has runs of common weights and a weight for each capital.
+ * `learnAsciiWeights` tries its result against ICU and answers undefined when a future ICU writes
+ * keys another way, so the worst case is slow, never wrong.
  */
 import type { IcuCollator } from './icu.ts'
 import type { KeyWriter } from './key-writer.ts'
@@ -95,7 +96,10 @@ export function learnAsciiWeights(icu: IcuCollator, out: KeyWriter): AsciiWeight
   return weights
 }
 
-/** Each neighbourhood of kinds of character, and runs around the lengths where their encoding changes. */
+/**
+ * Each neighbourhood of kinds of character, and runs around the lengths where their encoding
+ * changes.
+ */
 function samples(): string[] {
   const kinds = [
     'a',
@@ -131,7 +135,10 @@ function samples(): string[] {
 }
 
 const LEVEL_SEPARATOR = 1
-/** Runs of common weights: up from LOW at the end of a level or before a lower weight, down from HIGH before a higher one. */
+/**
+ * Runs of common weights: up from LOW at the end of a level or before a lower weight, down from
+ * HIGH before a higher one.
+ */
 const COMMON_LOW = 0x05
 const SECONDARY_RUN_MAX = 0x21
 const SECONDARY_MIDDLE = 0x25

@@ -1,15 +1,16 @@
 /**
- * Sort keys of whole JSON values: bytes whose order under plain byte comparison is CouchDB's order of view
- * keys, made from the JSON text itself without building the value. No key is the beginning of another, so
- * further bytes (a document id) can follow.
+ * Sort keys of whole JSON values: bytes whose order under plain byte comparison is CouchDB's order
+ * of view keys, made from the JSON text itself without building the value. No key is the beginning
+ * of another, so further bytes (a document id) can follow.
  *
- * Format `icu`: a tag for the type (null < false < true < numbers < strings < arrays < objects), then for
- * numbers `number-key.ts`, for strings ICU's sort key (ends in 00), for arrays the keys of the elements and 00, for
- * objects the sort key of each member's name and the key of its value in stored order, and 00.
- * Format `raw` is Erlang's term order: numbers < false < null < true < objects < arrays < strings by bytes.
+ * Format `icu`: a tag for the type (null < false < true < numbers < strings < arrays < objects),
+ * then for numbers `number-key.ts`, for strings ICU's sort key (ends in 00), for arrays the keys of
+ * the elements and 00, for objects the sort key of each member's name and the key of its value in
+ * stored order, and 00. Format `raw` is Erlang's term order: numbers < false < null < true <
+ * objects < arrays < strings by bytes.
  *
- * The text must be valid JSON (white space is fine); who takes it from strangers checks it first. One Collator
- * serves a whole process: it holds scratch buffers and hands out copies.
+ * The text must be valid JSON (white space is fine); who takes it from strangers checks it first.
+ * One Collator serves a whole process: it holds scratch buffers and hands out copies.
  */
 import { assert } from '../assert.ts'
 import { type AsciiWeights, learnAsciiWeights } from './ascii-weights.ts'
@@ -51,8 +52,8 @@ export class Collator {
   }
 
   /**
-   * The key of an array that begins with these elements (sort keys) and has more after them than any array:
-   * what a range over all arrays with that beginning ends with.
+   * The key of an array that begins with these elements (sort keys) and has more after them than
+   * any array: what a range over all arrays with that beginning ends with.
    */
   openArrayKey(elements: readonly Uint8Array[], collation: Collation = 'icu'): Buffer {
     return Buffer.concat([Uint8Array.of(TAGS[collation].array), ...elements, KEY_AFTER_ALL])
@@ -65,7 +66,8 @@ export class Collator {
   /** Appends the sort key of the JSON value in text[start, end) to `out`. */
   append(out: KeyWriter, text: Uint8Array, start: number, end: number, collation: Collation): void {
     const tags = TAGS[collation]
-    // The kinds of the containers we are in; a loop with its own stack, since keys can nest as deep as they like.
+    // The kinds of the containers we are in; a loop with its own stack, since keys can nest as deep
+    // as they like.
     const containers: number[] = []
     let inObject = false
     let isName = false
@@ -160,7 +162,9 @@ export class Collator {
   }
 }
 
-/** Bytewise strings: 00 becomes 00 FF and the end is 00 00, so a prefix sorts before what it begins. */
+/**
+ * Bytewise strings: 00 becomes 00 FF and the end is 00 00, so a prefix sorts before what it begins.
+ */
 function appendRawString(out: KeyWriter, bytes: Uint8Array): void {
   out.reserve(bytes.length * 2 + 2)
   for (const byte of bytes) {

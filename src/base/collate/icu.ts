@@ -1,10 +1,11 @@
 /**
- * The root collator of ICU, reached by a foreign call into the ICU that the Node binary itself carries, or else
- * into the system's. Root locale, tertiary strength, normalisation off: the settings CouchDB sorts with.
+ * The root collator of ICU, reached by a foreign call into the ICU that the Node binary itself
+ * carries, or else into the system's. Root locale, tertiary strength, normalisation off: the
+ * settings CouchDB sorts with.
  *
- * `sortKeyInto` promises bytes whose order is the collation order, free of zeros but for the last one, so keys
- * can be joined. They may change with the version of ICU: `version` belongs to the format of every index.
- * What the bytes mean inside longer keys is `sort-key.ts`'s matter.
+ * `sortKeyInto` promises bytes whose order is the collation order, free of zeros but for the last
+ * one, so keys can be joined. They may change with the version of ICU: `version` belongs to the
+ * format of every index. What the bytes mean inside longer keys is `sort-key.ts`'s matter.
  */
 import koffi, { type LibraryHandle } from 'koffi'
 import { Failure } from '../errors.ts'
@@ -12,7 +13,10 @@ import { Failure } from '../errors.ts'
 export interface IcuCollator {
   /** ICU's version and that of its collation data. */
   readonly version: string
-  /** Writes the sort key of `text` and gives its length; when that is more than fits, nothing useful was written. */
+  /**
+   * Writes the sort key of `text` and gives its length; when that is more than fits, nothing useful
+   * was written.
+   */
   sortKeyInto(text: string, target: Uint8Array): number
 }
 
@@ -56,7 +60,10 @@ interface FoundIcu {
   readonly version: string
 }
 
-/** Every ICU function name ends in the major version, so the right library is the one that has the name. */
+/**
+ * Every ICU function name ends in the major version, so the right library is the one that has the
+ * name.
+ */
 function findIcu(): FoundIcu {
   const version = process.versions.icu ?? ''
   const major = version.split('.')[0] ?? ''
@@ -90,8 +97,8 @@ function tryLoad(file: string | null, suffix: string): LibraryHandle | undefined
     )
     return library
   } catch {
-    // Neither a missing library nor a missing name is an error here: the next place is tried, and when all
-    // are through the caller says where it looked.
+    // Neither a missing library nor a missing name is an error here: the next place is tried, and
+    // when all are through the caller says where it looked.
     return undefined
   }
 }

@@ -1,7 +1,8 @@
 /**
- * A growing byte buffer that sort keys are written into. It is reused from key to key, so that making a key
- * allocates nothing; whoever wants to keep one takes a copy. Callers reserve room first and then write into
- * `bytes` themselves, because a method call per byte would cost more than the byte.
+ * A growing byte buffer that sort keys are written into. It is reused from key to key, so that
+ * making a key allocates nothing; whoever wants to keep one takes a copy. Callers reserve room
+ * first and then write into `bytes` themselves, because a method call per byte would cost more than
+ * the byte.
  */
 export class KeyWriter {
   bytes: Buffer

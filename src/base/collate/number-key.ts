@@ -1,10 +1,11 @@
 /**
  * Numbers as bytes that sort by value, exactly: integers of any length among doubles.
  *
- * Format, for values >= 0: the eight bytes of the greatest double that is not above the value, sign bit
- * turned; then the rest (value minus double) as a length byte and that many bytes, 00 for none. Lengths from
- * 255 on are FF and four bytes. For values below 0: the bytes of the absolute value, all turned. No encoding is
- * the beginning of another, so they can stand in the middle of a key. `-0` is `0`.
+ * Format, for values >= 0: the eight bytes of the greatest double that is not above the value, sign
+ * bit turned; then the rest (value minus double) as a length byte and that many bytes, 00 for none.
+ * Lengths from 255 on are FF and four bytes. For values below 0: the bytes of the absolute value,
+ * all turned. No encoding is the beginning of another, so they can stand in the middle of a key.
+ * `-0` is `0`.
  */
 import type { KeyWriter } from './key-writer.ts'
 

@@ -1,16 +1,20 @@
 /**
- * JSON values that lose nothing: integers of any size, the difference between `1` and `1.0`, and the order of
- * members even when keys look like integers. As strict as the scanner, without recursion, and slower than it.
+ * JSON values that lose nothing: integers of any size, the difference between `1` and `1.0`, and
+ * the order of members even when keys look like integers. As strict as the scanner, without
+ * recursion, and slower than it.
  *
- * Use it for small things that must come back as they were (selectors, keys of views, configuration), and for the
- * rare text that has a key twice: the last value wins and takes the last position. Where numbers and order do
- * not matter, JSON.parse does. Documents on their way to the store take the scanner (`scan.ts`).
+ * Use it for small things that must come back as they were (selectors, keys of views,
+ * configuration), and for the rare text that has a key twice: the last value wins and takes the
+ * last position. Where numbers and order do not matter, JSON.parse does. Documents on their way to
+ * the store take the scanner (`scan.ts`).
  */
-import { invalidJson } from './invalid-json.ts'
+import { invalidJson, NUMBER_LENGTH_MAX } from './invalid-json.ts'
 import { printDouble } from './print-double.ts'
 import { ScanString } from './scan-string.ts'
 
-/** A `number` is a whole number within ±(2^53 - 1), a `bigint` one beyond; doubles are JsonFloat. */
+/**
+ * A `number` is a whole number within ±(2^53 - 1), a `bigint` one beyond; doubles are JsonFloat.
+ */
 export type Json = null | boolean | string | number | bigint | JsonFloat | Json[] | JsonObject
 export type JsonObject = Map<string, Json>
 
@@ -68,7 +72,10 @@ export function printJson(value: Json, printFloat = printDouble): string {
   }
 }
 
-/** The plain JavaScript value: doubles and big integers become numbers, objects lose the order of integer keys. */
+/**
+ * The plain JavaScript value: doubles and big integers become numbers, objects lose the order of
+ * integer keys.
+ */
 export function toPlain(value: Json): unknown {
   return JSON.parse(printJson(value))
 }
@@ -124,7 +131,9 @@ class ExactParser extends ScanString {
     }
   }
 
-  /** A scalar or an empty list or object; undefined when one was opened that has something in it. */
+  /**
+   * A scalar or an empty list or object; undefined when one was opened that has something in it.
+   */
   #begin(): Json | undefined {
     const byte = this.bytes[this.at]
     if (byte === 0x22) return this.#text()
@@ -140,7 +149,10 @@ class ExactParser extends ScanString {
     return undefined
   }
 
-  /** Puts a value where it belongs. Gives the list or object if that is complete, undefined if more is to come. */
+  /**
+   * Puts a value where it belongs. Gives the list or object if that is complete, undefined if more
+   * is to come.
+   */
   #add(top: Open, value: Json): Json | undefined {
     const isList = Array.isArray(top.value)
     if (Array.isArray(top.value)) top.value.push(value)
@@ -192,6 +204,7 @@ class ExactParser extends ScanString {
   #number(): Json {
     let end = this.at
     while (isNumberByte(this.bytes[end])) end++
+    if (end - this.at > NUMBER_LENGTH_MAX) throw this.invalid()
     const text = this.bytes.toString('latin1', this.at, end)
     const match = NUMBER.exec(text)
     if (match === null) throw this.invalid()

@@ -1,9 +1,10 @@
 /**
- * Finds out whether an object has a key twice, at the cost of one table look-up per key. The table lives as long
- * as its scanner; entries of earlier texts are told by their number, so nothing is ever cleared.
+ * Finds out whether an object has a key twice, at the cost of one table look-up per key. The table
+ * lives as long as its scanner; entries of earlier texts are told by their number, so nothing is
+ * ever cleared.
  *
- * Keys are compared byte by byte in the buffer they were decoded into. A long search in the table (bad luck or
- * malice) counts as a duplicate: the caller's exact way deals with both.
+ * Keys are compared byte by byte in the buffer they were decoded into. A long search in the table
+ * (bad luck or malice) counts as a duplicate: the caller's exact way deals with both.
  */
 const PROBES_MAX = 256
 const INTS_PER_ENTRY = 4
@@ -25,7 +26,9 @@ export class KeyTable {
     }
   }
 
-  /** Adds the key at `start`..`end` of `bytes` to an object; false when the object has it already. */
+  /**
+   * Adds the key at `start`..`end` of `bytes` to an object; false when the object has it already.
+   */
   add(object: number, bytes: Buffer, start: number, end: number): boolean {
     const hash = hashOf(object, bytes, start, end)
     const mask = this.#slots.length - 1

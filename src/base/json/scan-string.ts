@@ -1,7 +1,7 @@
 /**
- * The lower half of the scanner: where it stands, the text it lets through, and strings, which are most of any
- * document. A string's decoded bytes go to the term as they are read. Plain ASCII takes the short loop; the first
- * escape or longer UTF-8 sequence goes on in the careful one.
+ * The lower half of the scanner: where it stands, the text it lets through, and strings, which are
+ * most of any document. A string's decoded bytes go to the term as they are read. Plain ASCII takes
+ * the short loop; the first escape or longer UTF-8 sequence goes on in the careful one.
  */
 import type { Failure } from '../errors.ts'
 import { invalidJson } from './invalid-json.ts'
@@ -34,10 +34,10 @@ for (const letter of '"\\bfnrt') {
 const PLAIN = new Uint8Array(256).fill(1, 0x20, 0x80)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
-/** From here on a string is looked at in words. */
-const LONG_BYTES_MIN = 16
+/** Longer strings are looked at in words and copied natively. */
+const SHORT_BYTES_MAX = 48
 /** Shorter stretches are copied faster byte by byte. */
-const NATIVE_COPY_BYTES_MIN = 48
+const NATIVE_COPY_BYTES_MIN = 160
 
 const NOTHING = Buffer.alloc(0)
 
@@ -50,13 +50,15 @@ export class ScanString {
   readonly term: TermBuffer
   /** The text so far, up to `runStart`. */
   readonly text: TermBuffer
-  /** Bytes from here to `at` belong to the text and are not copied yet. -1: muted, nothing is kept. */
+  /**
+   * Bytes from here to `at` belong to the text and are not copied yet. -1: muted, nothing is kept.
+   */
   runStart = -1
 
-  constructor(bytesInitial = 1 << 16) {
+  constructor(pieceBytes?: number) {
     this.bytes = NOTHING
-    this.term = new TermBuffer(bytesInitial)
-    this.text = new TermBuffer(bytesInitial)
+    this.term = new TermBuffer(pieceBytes)
+    this.text = new TermBuffer(pieceBytes)
   }
 
   /** Reads other bytes from `start` on. */
@@ -123,27 +125,39 @@ export class ScanString {
 
   /** At a quote: the whole string, as a binary term. */
   string(): void {
-    const { bytes, term, end } = this
-    const start = this.at + 1
-    let at = start
-    while (at < end && PLAIN[bytes[at] as number] === 1) {
-      if (++at - start === LONG_BYTES_MIN) at = this.#skipPlainWords(at)
-    }
-    const length = at - start
-    term.need(length + 16)
+    const { bytes, term } = this
+    term.need(SHORT_BYTES_MAX + 16)
     const head = term.at
     const out = term.bytes
     let put = head + 5
-    if (length > NATIVE_COPY_BYTES_MIN) {
-      bytes.copy(out, put, start, at)
-      put += length
-    } else {
-      for (let from = start; from < at; from++) out[put++] = bytes[from] as number
+    let at = this.at + 1
+    const limit = Math.min(this.end, at + SHORT_BYTES_MAX)
+    for (; at < limit; at++) {
+      const byte = bytes[at] as number
+      if (PLAIN[byte] === 0) {
+        if (byte !== QUOTE) break
+        this.at = at + 1
+        this.#finishString(head, put)
+        return
+      }
+      out[put++] = byte
     }
+    this.#longString(head, at, put)
+  }
+
+  /** The string goes on at `from`; what came before is in the term up to `put`. */
+  #longString(head: number, from: number, put: number): void {
+    const { bytes, term, end } = this
+    let at = this.#skipPlainWords(from)
+    while (at < end && PLAIN[bytes[at] as number] === 1) at++
+    term.at = put
+    term.need(at - from + 16)
+    bytes.copy(term.bytes, put, from, at)
+    const copied = put + at - from
     if (at < end && bytes[at] === QUOTE) {
       this.at = at + 1
-      this.#finishString(head, put)
-    } else this.#carefulString(head, at, put)
+      this.#finishString(head, copied)
+    } else this.#carefulString(head, at, copied)
   }
 
   /** Goes on over plain bytes, four at a time. */
@@ -157,7 +171,8 @@ export class ScanString {
       const word = view.getInt32(at, true)
       const quotes = word ^ 0x22222222
       const slashes = word ^ 0x5c5c5c5c
-      // the top bit of a byte is set in: a longer sequence, a control character, a zero where a mark was
+      // the top bit of a byte is set in: a longer sequence, a control character, a zero where a
+      // mark was
       const marks =
         word |
         (word - 0x20202020) |
@@ -275,7 +290,10 @@ export class ScanString {
     this.term.at = at
   }
 
-  /** The string that began at `start` of the input goes to the text in the form we print, from its term. */
+  /**
+   * The string that began at `start` of the input goes to the text in the form we print, from its
+   * term.
+   */
   #rewrite(start: number, head: number): void {
     const { text, term } = this
     this.cut(start)

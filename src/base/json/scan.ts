@@ -1,15 +1,17 @@
 /**
- * One pass over JSON bytes. It checks them strictly (UTF-8, no lone surrogates, no leading zeros, doubles in
- * range, nothing but JSON), and while it goes it writes two things:
+ * One pass over JSON bytes. It checks them strictly (UTF-8, no lone surrogates, no leading zeros,
+ * doubles in range, nothing but JSON), and while it goes it writes two things:
  *
- * - the text without blanks, numbers and escapes in their one form (see `print-double.ts`), else as it came;
- *   stretches that need no change are copied whole;
+ * - the text without blanks, numbers and escapes in their one form (see `print-double.ts`), else as
+ *   it came; stretches that need no change are copied whole;
  * - the Erlang external term bytes, which the revision hash is made of (`term-buffer.ts`).
  *
- * It builds no objects and does not recurse, so depth is bounded by the size of the text only. An object with a
- * key twice ends the pass with `DUPLICATE_KEY`: the rare exact way is `exact-json.ts`. The caller drives: it may
- * scan single members of an object and leave out what it wants (`muted`).
+ * It builds no objects and does not recurse, so depth is bounded by the size of the text only. An
+ * object with a key twice ends the pass with `DUPLICATE_KEY`: the rare exact way is
+ * `exact-json.ts`. The caller drives: it may scan single members of an object and leave out what it
+ * wants (`muted`).
  */
+import { NUMBER_LENGTH_MAX } from './invalid-json.ts'
 import { KeyTable } from './key-table.ts'
 import { printDouble } from './print-double.ts'
 import { ScanString } from './scan-string.ts'
@@ -28,7 +30,8 @@ const EXACT_DIGITS_MAX = 15
 
 export class JsonScanner extends ScanString {
   readonly #keys = new KeyTable()
-  // the innermost open list or object: its object number (0: a list), where its term starts, its members so far
+  // the innermost open list or object: its object number (0: a list), where its term starts, its
+  // members so far
   #object = 0
   #listStart = 0
   #count = 0
@@ -96,7 +99,10 @@ export class JsonScanner extends ScanString {
     }
   }
 
-  /** After a value: true when another follows in the same list or object, false when level `base` is reached. */
+  /**
+   * After a value: true when another follows in the same list or object, false when level `base` is
+   * reached.
+   */
   #nextValue(base: number): boolean {
     const { bytes } = this
     for (;;) {
@@ -178,7 +184,10 @@ export class JsonScanner extends ScanString {
     this.#count = frames[frame + 2] as number
   }
 
-  /** Puts the count into a list that began at `start`, or makes the list a string if it is all bytes. */
+  /**
+   * Puts the count into a list that began at `start`, or makes the list a string if it is all
+   * bytes.
+   */
   closeList(start: number, count: number, mayBeString: boolean): void {
     const { term } = this
     term.need(1)
@@ -264,7 +273,7 @@ export class JsonScanner extends ScanString {
     if (byte === 0x2e) this.#fraction(start, digits, value, negative)
     else if (byte === 0x65 || byte === 0x45) this.#exponent(start)
     else if (at - digits > EXACT_DIGITS_MAX) {
-      this.term.putBigInteger(BigInt(bytes.toString('latin1', start, at)))
+      this.term.putBigInteger(BigInt(this.#numberText(start)))
     } else {
       if (value === 0 && negative) this.replaceText(start, at, '0')
       this.term.putInteger(negative && value !== 0 ? -value : value)
@@ -304,9 +313,14 @@ export class JsonScanner extends ScanString {
     this.#double(start)
   }
 
+  #numberText(start: number): string {
+    if (this.at - start > NUMBER_LENGTH_MAX) throw this.invalid()
+    return this.bytes.toString('latin1', start, this.at)
+  }
+
   /** Any double, from its text. */
   #double(start: number): void {
-    const text = this.bytes.toString('latin1', start, this.at)
+    const text = this.#numberText(start)
     const value = Number(text)
     if (!Number.isFinite(value)) throw this.invalid()
     const printed = printDouble(value)

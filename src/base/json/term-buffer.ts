@@ -1,7 +1,8 @@
 /**
- * A growing buffer of Erlang external term bytes, as far as JSON needs them: the revision hash is the MD5 of
- * such bytes. Scalars are written by the methods here; lists and objects are put together by the scanner, which
- * writes into `bytes` at `at` after asking for room and patches the counts when they are known.
+ * A growing buffer of Erlang external term bytes, as far as JSON needs them: the revision hash is
+ * the MD5 of such bytes. Scalars are written by the methods here; lists and objects are put
+ * together by the scanner, which writes into `bytes` at `at` after asking for room and patches the
+ * counts when they are known.
  */
 export const TAG = {
   version: 131,
@@ -22,36 +23,50 @@ const TRUE = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('true')])
 const FALSE = Buffer.from([TAG.atom, 0, 5, ...Buffer.from('false')])
 const NULL = Buffer.from([TAG.atom, 0, 4, ...Buffer.from('null')])
 const DOUBLE = new DataView(new ArrayBuffer(8))
-/** A scratch buffer that grew beyond this is let go of after use. */
-const KEPT_BYTES_MAX = 1 << 20
+/** Results are cut out of one piece of memory after the other; a result keeps its piece alive. */
+const PIECE_BYTES = 1 << 15
+/** With less room than this a new piece is begun, so that growing is rare. */
+const ROOM_BYTES_MIN = 1 << 12
 
 export class TermBuffer {
   bytes: Buffer
+  /** Where the present result begins. */
+  start = 0
   at = 0
+  readonly #pieceBytes: number
 
-  constructor(bytesInitial = 1 << 16) {
-    this.bytes = Buffer.allocUnsafeSlow(bytesInitial)
+  constructor(pieceBytes = PIECE_BYTES) {
+    this.#pieceBytes = pieceBytes
+    this.bytes = Buffer.allocUnsafeSlow(pieceBytes)
   }
 
-  /** Starts anew, with a small buffer if the last use left a big one. */
+  /** Begins a result; what was not taken is forgotten. */
   reset(): void {
+    this.at = this.start
+    const { length } = this.bytes
+    if (length - this.at >= ROOM_BYTES_MIN && length <= this.#pieceBytes) return
+    if (this.at === 0 && length === this.#pieceBytes) return
+    this.bytes = Buffer.allocUnsafeSlow(this.#pieceBytes)
+    this.start = 0
     this.at = 0
-    if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = Buffer.allocUnsafeSlow(1 << 16)
   }
 
-  /** Makes room for so many more bytes. */
+  /** The result: a view that nobody writes to any more. */
+  take(): Buffer {
+    const taken = this.bytes.subarray(this.start, this.at)
+    this.start = this.at
+    return taken
+  }
+
+  /** Makes room for so many more bytes. Offsets stay what they are. */
   need(count: number): void {
-    const wanted = this.at + count
-    if (wanted <= this.bytes.length) return
-    const grown = Buffer.allocUnsafeSlow(Math.max(wanted, this.bytes.length * 2))
-    this.bytes.copy(grown, 0, 0, this.at)
-    this.bytes = grown
+    if (this.at + count > this.bytes.length) this.#grow(this.at + count)
   }
 
-  copy(from: number): Buffer {
-    const out = Buffer.allocUnsafe(this.at - from)
-    this.bytes.copy(out, 0, from, this.at)
-    return out
+  #grow(wanted: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.max(wanted, this.bytes.length * 2))
+    this.bytes.copy(grown, this.start, this.start, this.at)
+    this.bytes = grown
   }
 
   putByte(value: number): void {

@@ -106,6 +106,21 @@ export const SETTINGS = {
     1,
     'Milliseconds a feed waits at the most',
   ),
+  scrubFunctionRequests: flag(
+    'chttpd',
+    'scrub_json_request',
+    true,
+    'Functions of design documents see no credentials',
+  ),
+  secureRewrites: flag('chttpd', 'secure_rewrites', true, 'Rewrites stay in their database'),
+  rewriteLimit: integer('chttpd', 'rewrite_limit', 100, 1, 'Rewrites one request may go through'),
+  functionsCsp: flag(
+    'csp',
+    'showlist_enable',
+    true,
+    'Content-Security-Policy on what design functions answer',
+  ),
+  functionsCspValue: text('csp', 'showlist_header_value', 'sandbox', 'Its value'),
   decodePlus: flag('chttpd', 'decode_plus_to_space', true, 'A plus in a path is a blank'),
   serverHeaderVersions: flag(
     'chttpd',

@@ -9,7 +9,7 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { ByteReader, ByteWriter } from '../../base/bytes.ts'
-import { Failure } from '../../base/errors.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
 import type { ReadTx, Steps, Store, WriteTx } from '../../engine/engine.ts'
 import { decodeHead, encodeHead } from './database-head.ts'
 import {
@@ -81,11 +81,16 @@ export async function discardUpload(
   { number }: Pick<UploadedContent, 'number'>,
 ): Promise<void> {
   if (number === undefined) return
-  await store.write(function* (tx) {
-    if ((yield* tx.get(uploadKey(number))) === undefined) return
-    tx.deleteRange(chunksOf(number))
-    tx.delete(uploadKey(number))
-  })
+  try {
+    await store.write(function* (tx) {
+      if ((yield* tx.get(uploadKey(number))) === undefined) return
+      tx.deleteRange(chunksOf(number))
+      tx.delete(uploadKey(number))
+    })
+  } catch (thrown) {
+    // went away with its database
+    if (!isFailure(thrown, 'store_missing')) throw thrown
+  }
 }
 
 /** Removes uploads that got nothing since `beforeMs` and that no commit claimed. Tells how many. */

@@ -13,6 +13,7 @@ import { Database, type DatabaseProperties } from './database.ts'
 import { EMPTY_HEAD, encodeHead } from './database-head.ts'
 import { checkDatabaseName } from './database-name.ts'
 import { HEAD, PROPERTIES, SECURITY } from './keyspace.ts'
+import { UpdateLog } from './update-log.ts'
 
 const CATALOG_STORE = 'catalog'
 const STORE_PREFIX = 'db-'
@@ -37,13 +38,14 @@ export class Catalog {
     })
   }
 
-  /** Makes the catalog itself at the first start. */
+  /** Makes the catalog itself, and the log of its updates, at the first start. */
   static async prepare(engine: Engine): Promise<void> {
     try {
       await engine.createStore(CATALOG_STORE)
     } catch (thrown) {
       if (!isFailure(thrown, 'store_exists')) throw thrown
     }
+    await UpdateLog.prepare(engine)
   }
 
   async open(name: string): Promise<Database> {

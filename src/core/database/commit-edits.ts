@@ -14,10 +14,11 @@ import type { IncomingDocument } from '../document/incoming-document.ts'
 import { mergePath } from '../document/merge-revisions.ts'
 import type { Revision, RevisionPath } from '../document/revision.ts'
 import { newRevisionId } from '../document/revision-hash.ts'
-import { findNode, type RevisionNode } from '../document/revision-tree.ts'
+import { findNode, type RevisionNode, type RevisionTree } from '../document/revision-tree.ts'
 import { stemTree } from '../document/trim-revisions.ts'
 import { ContentChanges } from './attachment-contents.ts'
 import { type DatabaseHead, decodeHead, encodeHead } from './database-head.ts'
+import { isDesignId, putDesignStamp } from './design-stamp.ts'
 import { DocumentState } from './document-state.ts'
 import { type EditAttachment, placeAttachments } from './edit-attachments.ts'
 import { IdCountChanges } from './id-counts.ts'
@@ -133,10 +134,9 @@ class Commit {
   }
 
   *#edit(edit: DocumentEdit): Steps<EditResult> {
-    const { document, mode, id } = edit
+    const { document, id } = edit
     const state = this.#states.get(id) as DocumentState
-    const decision =
-      trustedParent(state, edit) ?? decideEdit(state.tree, document, mode, this.#revisionLimit)
+    const decision = decisionFor(state.tree, edit, this.#revisionLimit)
     if (decision.kind === 'conflict') throw new Failure('document_conflict', { subject: id })
     if (decision.kind === 'nothing') return { ok: true, rev: document.rev as Revision }
     const attachments = yield* this.#placed(state, edit, decision)
@@ -162,7 +162,7 @@ class Commit {
     if (given.length === 0) return []
     yield* this.#checkKept(edit.id, given)
     const needsParent = given.some(attachment => attachment.kind === 'stub')
-    const ancestor = needsParent ? ancestorOf(state, decision) : undefined
+    const ancestor = needsParent ? ancestorOf(state.tree, decision) : undefined
     const body =
       ancestor === undefined ? undefined : yield* state.bodyOf(this.#tx, ancestor.bodyKey)
     const parent = body === undefined ? [] : decodeAttachments(body.attachments)
@@ -194,9 +194,11 @@ class Commit {
     const sequenceCounts = new SequenceCountChanges()
     const idCounts = new IdCountChanges()
     let { liveCount, deletedCount, externalBytes } = this.#before
+    let designsChange = false
     for (const state of this.#states.values()) {
       if (!state.isChanged) continue
       state.put(this.#tx)
+      designsChange ||= isDesignId(state.id)
       if (state.before) sequenceCounts.add(state.before.seq, -1)
       sequenceCounts.add(state.seq, 1)
       const wasLive = state.before?.deleted === false
@@ -205,6 +207,7 @@ class Commit {
       deletedCount += Number(!state.isLive) - Number(state.before?.deleted === true)
       externalBytes += state.externalBytesGained
     }
+    if (designsChange) putDesignStamp(this.#tx, this.#seq)
     yield* this.#contents.apply(this.#tx, () => this.#nextBodyKey++)
     yield* sequenceCounts.apply(this.#tx)
     yield* idCounts.apply(this.#tx, (start, end) => this.#liveIds(start, end))
@@ -252,13 +255,21 @@ const EDIT_FAILURES: ReadonlySet<string> = new Set([
   'request_invalid',
 ])
 
+/** What an edit does to a document with this tree; the same question before the commit has the same answer. */
+export const decisionFor = (
+  tree: RevisionTree | undefined,
+  edit: DocumentEdit,
+  revisionLimit: number,
+): EditDecision =>
+  trustedParent(tree, edit) ?? decideEdit(tree, edit.document, edit.mode, revisionLimit)
+
 function trustedParent(
-  state: DocumentState,
+  tree: RevisionTree | undefined,
   { document, mode, trustsParent }: DocumentEdit,
 ): (EditDecision & { kind: 'extend' }) | undefined {
   const { rev } = document
   if (!trustsParent || mode !== 'interactive' || rev === undefined) return undefined
-  if (state.tree !== undefined) return undefined
+  if (tree !== undefined) return undefined
   return { kind: 'extend', parent: rev, pos: rev.pos + 1, revpos: rev.pos + 1 }
 }
 
@@ -268,18 +279,17 @@ function pathOf(
   attachments: readonly StoredAttachment[],
 ): RevisionPath {
   if (decision.kind === 'merge') return decision.path
-  const { parent, pos } = decision
+  const { parent, pos, revpos } = decision
   const { deleted, bodyTerm } = document
-  const id = newRevisionId({ deleted, parent, bodyTerm, attachments })
+  const id = newRevisionId({ deleted, parent, bodyTerm, attachments, recreates: revpos !== pos })
   return { start: pos, ids: parent === undefined ? [id] : [id, parent.id] }
 }
 
 /** Whose attachments stubs stand for: the parent, or the nearest ancestor that is stored. */
-function ancestorOf(
-  state: DocumentState,
+export function ancestorOf(
+  tree: RevisionTree | undefined,
   decision: EditDecision & { kind: 'extend' | 'merge' },
 ): RevisionNode | undefined {
-  const { tree } = state
   if (tree === undefined) return undefined
   if (decision.kind === 'extend') return decision.parent && findNode(tree, decision.parent)
   const { start, ids } = decision.path

@@ -10,8 +10,8 @@ import { ChangeFollowers } from './change-followers.ts'
 import { type CommitWork, commitEdits, type DocumentEdit, type EditResult } from './commit-edits.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { type DatabaseHead, decodeHead } from './database-head.ts'
-import { HEAD, PURGED_INFOS_LIMIT, REVISION_LIMIT, SECURITY } from './keyspace.ts'
-import { lifeOf, parseSequence, printSequence } from './sequence-text.ts'
+import { DESIGN_STAMP, HEAD, PURGED_INFOS_LIMIT, REVISION_LIMIT, SECURITY } from './keyspace.ts'
+import { lifeOf, parseSequence, SequencePrinter } from './sequence-text.ts'
 
 export const REVISION_LIMIT_DEFAULT = 1000
 export const PURGED_INFOS_LIMIT_DEFAULT = 1000
@@ -39,6 +39,7 @@ export class Database {
   readonly #queue: CommitQueue<CommitWork, EditResult[]>
   readonly #notices: Notices
   #security: { bytes: Buffer; value: unknown } | undefined
+  readonly #sequences: SequencePrinter
   #followers: ChangeFollowers | undefined
   #ended = false
 
@@ -52,6 +53,7 @@ export class Database {
     this.store = parts.store
     this.properties = parts.properties
     this.life = lifeOf(parts.store.id)
+    this.#sequences = new SequencePrinter(this.life)
     this.#notices = parts.notices
     this.#queue = new CommitQueue(works => this.#commit(works), QUEUE_LIMITS)
   }
@@ -116,6 +118,11 @@ export class Database {
     await this.#put(SECURITY, text)
   }
 
+  /** Equal as long as no design document changes; undefined while there never was one. */
+  designStamp(): Promise<Buffer | undefined> {
+    return this.#get(DESIGN_STAMP)
+  }
+
   async revisionLimit(): Promise<number> {
     return numberOf(await this.#get(REVISION_LIMIT), REVISION_LIMIT_DEFAULT)
   }
@@ -133,7 +140,7 @@ export class Database {
   }
 
   printSequence(seq: number): string {
-    return printSequence(seq, this.life)
+    return this.#sequences.print(seq)
   }
 
   /** A sequence text of a client as a number; beyond what was ever written counts as the newest. */

@@ -82,6 +82,16 @@ export class DocumentState {
     return (now ? externalBytes(now) : 0) - (this.before ? externalBytes(this.before) : 0)
   }
 
+  /** How many bytes the winner showed. */
+  get externalBytesBefore(): number {
+    return this.before ? externalBytes(this.before) : 0
+  }
+
+  /** The body goes with its revision: it is not to be stored elsewhere. */
+  forgetBody(bodyKey: number): void {
+    this.#bodies.delete(bodyKey)
+  }
+
   get #winner(): RevisionNode {
     return this.#leaves[0] as RevisionNode
   }

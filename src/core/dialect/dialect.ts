@@ -25,8 +25,6 @@ export interface Dialect {
   readonly continuousLineEnd: string
   /** 10. `Last-Event-ID` overrides `since` in every feed. */
   readonly lastEventIdAlways: boolean
-  /** 11. Eventsource rows carry `event: message`. */
-  readonly eventMessageLine: boolean
   /** 12. */
   readonly selectorErrorWord: string
   readonly selectorErrorPrefix: string
@@ -88,7 +86,6 @@ const spec: Dialect = Object.freeze({
   changesLimitZeroIsOne: true,
   continuousLineEnd: '\r\n',
   lastEventIdAlways: true,
-  eventMessageLine: true,
   selectorErrorWord: 'bad request',
   selectorErrorPrefix: 'Selector error: ',
   dbUpdatesTimeoutUnitMs: 1000,
@@ -127,7 +124,6 @@ const couchdb: Dialect = Object.freeze({
   changesLimitZeroIsOne: false,
   continuousLineEnd: '\n',
   lastEventIdAlways: false,
-  eventMessageLine: false,
   selectorErrorWord: 'bad_request',
   selectorErrorPrefix: '',
   dbUpdatesTimeoutUnitMs: 1,

@@ -1,7 +1,8 @@
 /**
- * Decides what an edit does to a document, knowing only its revision tree. An interactive edit must extend a leaf
- * (or begin or recreate the document), else it is a conflict. A replicated one brings its own history and always
- * fits. Hashing, storing and merging (`merge-revisions.ts`) are the caller's.
+ * Decides what an edit does to a document, knowing only its revision tree. An interactive edit must
+ * extend a leaf (or begin or recreate the document), else it is a conflict. A replicated one brings
+ * its own history and always fits. Hashing, storing and merging (`merge-revisions.ts`) are the
+ * caller's.
  */
 import { Failure } from '../../base/errors.ts'
 import { mergePath } from './merge-revisions.ts'
@@ -19,7 +20,10 @@ export type EditMode = 'interactive' | 'replicated'
 
 export type EditDecision =
   | {
-      /** A new revision after `parent`; absent: the first one. The caller hashes and merges `[id, parent's id]`. */
+      /**
+       * A new revision after `parent`; absent: the first one. The caller hashes and merges `[id,
+       * parent's id]`.
+       */
       readonly kind: 'extend'
       readonly parent?: Revision
       readonly pos: number

@@ -1,6 +1,7 @@
 /**
- * Which attachments are stored compressed, and the compressor. Its bytes must be those of stock zlib, since the MD5
- * of the stored bytes is part of the revision id: Node's own zlib is another one and gives others, pako does not.
+ * Which attachments are stored compressed, and the compressor. Its bytes must be those of stock
+ * zlib, since the MD5 of the stored bytes is part of the revision id: Node's own zlib is another
+ * one and gives others, pako does not.
  */
 import pako from 'pako'
 import { assert } from '../../base/assert.ts'
@@ -9,7 +10,10 @@ export const DEFAULT_COMPRESSIBLE_TYPES =
   'text/*, application/javascript, application/json, application/xml'
 export const DEFAULT_COMPRESSION_LEVEL = 8
 
-/** A test for content types, from a list with `*` in it. Parameters after `;` and case do not matter. */
+/**
+ * A test for content types, from a list with `*` in it. Parameters after `;` and case do not
+ * matter.
+ */
 export function compressibleTypes(list: string): (contentType: string) => boolean {
   const patterns = list
     .split(/[\s,]+/)

@@ -1,7 +1,9 @@
-/** What an attachment may be called. Slashes are fine; a leading underscore would hide it behind an action. */
+/**
+ * What an attachment may be called. Slashes are fine; a leading underscore would hide it behind an
+ * action.
+ */
 import { Failure } from '../../base/errors.ts'
-
-const LONE_SURROGATE = /\p{Surrogate}/u
+import { isWellFormed } from '../../base/json/well-formed.ts'
 
 /** The complaint, if there is one. */
 export function attachmentNameFailure(name: string): Failure | undefined {
@@ -9,7 +11,7 @@ export function attachmentNameFailure(name: string): Failure | undefined {
     const reason = `Attachment name '${name}' starts with prohibited character '_'`
     return new Failure('request_invalid', { reason })
   }
-  if (LONE_SURROGATE.test(name)) {
+  if (!isWellFormed(name)) {
     return new Failure('request_invalid', { reason: 'Attachment name is not UTF-8 encoded' })
   }
   return undefined

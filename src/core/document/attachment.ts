@@ -1,6 +1,7 @@
 /**
- * The attachments of a document: what is stored about each, as bytes, and what becomes of the list when an edit
- * comes. The contents themselves are elsewhere, under `contentId`, which says nothing to us.
+ * The attachments of a document: what is stored about each, as bytes, and what becomes of the list
+ * when an edit comes. The contents themselves are elsewhere, under `contentId`, which says nothing
+ * to us.
  *
  * A list as bytes is empty for no attachments, else format 1:
  *
@@ -33,6 +34,10 @@ export interface StoredAttachment {
 
 export type AttachmentEncoding = 'identity' | 'gzip'
 
+/** False for content that came as gzip from a client that did not say how long it is plain. */
+export const isLengthKnown = ({ encoding, length, encodedLength }: StoredAttachment): boolean =>
+  encoding === 'identity' || length !== encodedLength
+
 export const DEFAULT_CONTENT_TYPE = 'application/octet-stream'
 
 /** An entry of the new list: the parent's as it is, or one whose content comes with the edit. */
@@ -47,8 +52,9 @@ export type PlannedAttachment =
     }
 
 /**
- * The list of the new revision, in the order it is stored and hashed. `parent` is the list of the revision that stubs
- * refer to. Fails with `attachment_stub_missing` and, for a name that comes twice, `request_invalid`.
+ * The list of the new revision, in the order it is stored and hashed. `parent` is the list of the
+ * revision that stubs refer to. Fails with `attachment_stub_missing` and, for a name that comes
+ * twice, `request_invalid`.
  */
 export function planAttachments(edit: {
   readonly documentId: string
@@ -78,7 +84,9 @@ export function planAttachments(edit: {
   })
 }
 
-/** What a stub stands for. A `revpos` must be that of the stored one; nothing else it says counts. */
+/**
+ * What a stub stands for. A `revpos` must be that of the stored one; nothing else it says counts.
+ */
 export function resolveStub(
   documentId: string,
   stub: { readonly name: string; readonly revpos?: number },
@@ -97,7 +105,9 @@ export const findAttachment = (
   name: string,
 ): StoredAttachment | undefined => list.find(attachment => attachment.name === name)
 
-/** The list after one attachment was written on its own: that one first, the others as they were. */
+/**
+ * The list after one attachment was written on its own: that one first, the others as they were.
+ */
 export const withAttachment = <T extends { readonly name: string }>(
   list: readonly T[],
   attachment: T,

@@ -1,7 +1,7 @@
 /**
- * The rules for design documents that need no running of functions: types of the fields, a map in every view, names
- * of builtin reduces; and the views and functions taken out of a document that obeys them. Texts and order are
- * CouchDB's. Compiling is for the sandbox.
+ * The rules for design documents that need no running of functions: types of the fields, a map in
+ * every view, names of builtin reduces; and the views and functions taken out of a document that
+ * obeys them. Texts and order are CouchDB's. Compiling is for the sandbox.
  */
 import { Failure } from '../../base/errors.ts'
 
@@ -101,7 +101,9 @@ export function readDesignDocument(body: Fields): DesignDocument {
 }
 
 type FieldType = 'string' | 'object' | 'boolean' | 'array'
-/** A field name (or any) and the types it may have; where it is absent nothing further is checked. */
+/**
+ * A field name (or any) and the types it may have; where it is absent nothing further is checked.
+ */
 type Step = readonly [name: string | typeof ANY, type: FieldType | readonly FieldType[]]
 
 const ANY = Symbol('any')

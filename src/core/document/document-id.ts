@@ -1,7 +1,6 @@
 /** What a document may be called. The texts are CouchDB's, and so is the order of the checks. */
 import { Failure } from '../../base/errors.ts'
-
-const LONE_SURROGATE = /\p{Surrogate}/u
+import { isWellFormed } from '../../base/json/well-formed.ts'
 
 /** Fails with `document_id_invalid`. `bytesMax` is the configured length limit, if there is one. */
 export function validateDocumentId(id: unknown, bytesMax?: number): asserts id is string {
@@ -14,7 +13,7 @@ function complaintAbout(id: unknown, bytesMax: number | undefined): string | und
   if (id === '') return 'Document id must not be empty'
   if (id === '_design/' || id === '_local/') return `Illegal document id \`${id}\``
   if (bytesMax !== undefined && Buffer.byteLength(id) > bytesMax) return 'Document id is too long'
-  if (LONE_SURROGATE.test(id)) return 'Document id must be valid UTF-8'
+  if (!isWellFormed(id)) return 'Document id must be valid UTF-8'
   if (id.charCodeAt(0) === 0x5f && !id.startsWith('_design/') && !id.startsWith('_local/')) {
     return 'Only reserved document ids may start with underscore.'
   }

@@ -1,7 +1,7 @@
 /**
- * A stored document as clients read it: `_id` and `_rev` in front of the stored bytes, what else was asked for
- * behind them. Bytes are copied, nothing is parsed. The order of members is CouchDB's: `_id`, `_rev`, body,
- * `_deleted`, then the members in `trailing`.
+ * A stored document as clients read it: `_id` and `_rev` in front of the stored bytes, what else
+ * was asked for behind them. Bytes are copied, nothing is parsed. The order of members is
+ * CouchDB's: `_id`, `_rev`, body, `_deleted`, then the members in `trailing`.
  */
 import { printRevision, type Revision } from './revision.ts'
 

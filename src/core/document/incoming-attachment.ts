@@ -1,7 +1,7 @@
 /**
- * Entries of `_attachments` as clients send them: inline data, stubs that stand for what the parent revision
- * has, and `follows`, whose bytes come in a later part of the request. Inline data is decoded here; what becomes
- * of each kind is in `attachment.ts`.
+ * Entries of `_attachments` as clients send them: inline data, stubs that stand for what the parent
+ * revision has, and `follows`, whose bytes come in a later part of the request. Inline data is
+ * decoded here; what becomes of each kind is in `attachment.ts`.
  */
 import { Failure } from '../../base/errors.ts'
 import type { JsonScanner } from '../../base/json/scan.ts'
@@ -37,8 +37,8 @@ export interface FollowingAttachment extends Described {
 }
 
 /**
- * At the `{` of `_attachments`. Entries that are no objects are skipped. All of the JSON is read before a
- * complaint is thrown.
+ * At the `{` of `_attachments`. Entries that are no objects are skipped. All of the JSON is read
+ * before a complaint is thrown.
  */
 export function readAttachments(scanner: JsonScanner): IncomingAttachment[] {
   const attachments: IncomingAttachment[] = []
@@ -123,7 +123,10 @@ export function parseDigest(digest: string): Buffer | undefined {
   return md5.length === 16 ? md5 : undefined
 }
 
-/** The object at hand, one member after the other; `visit` must consume the value. Nothing stays in the term. */
+/**
+ * The object at hand, one member after the other; `visit` must consume the value. Nothing stays in
+ * the term.
+ */
 function eachMember(scanner: JsonScanner, visit: (name: string) => void): void {
   const { term } = scanner
   const object = scanner.nextObject()
@@ -146,7 +149,10 @@ function eachMember(scanner: JsonScanner, visit: (name: string) => void): void {
   term.at = mark
 }
 
-/** Strict, but blanks between the digits are skipped as CouchDB does; undefined when it is not base64. */
+/**
+ * Strict, but blanks between the digits are skipped as CouchDB does; undefined when it is not
+ * base64.
+ */
 export function decodeBase64(bytes: Buffer, start: number, end: number): Buffer | undefined {
   let digits = 0
   let padding = 0

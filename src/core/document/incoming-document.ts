@@ -1,10 +1,12 @@
 /**
- * A document as it comes from a client, in the shape the store wants it: the special members taken out and
- * checked, the rest as compact JSON text (`body`) and as the bytes its revision hash is made of (`bodyTerm`).
+ * A document as it comes from a client, in the shape the store wants it: the special members taken
+ * out and checked, the rest as compact JSON text (`body`) and as the bytes its revision hash is
+ * made of (`bodyTerm`).
  *
- * One pass over the request's bytes; nothing is parsed into objects but the small special members. JSON errors
- * (`json_invalid`) come before any other complaint, then the first complaint in the order of the members, as in
- * CouchDB. Whether the document may be written is decided elsewhere (`apply-edit.ts`).
+ * One pass over the request's bytes; nothing is parsed into objects but the small special members.
+ * JSON errors (`json_invalid`) come before any other complaint, then the first complaint in the
+ * order of the members, as in CouchDB. Whether the document may be written is decided elsewhere
+ * (`apply-edit.ts`).
  */
 import { Failure } from '../../base/errors.ts'
 import { type Json, parseJsonAt, printJson } from '../../base/json/exact-json.ts'
@@ -78,7 +80,10 @@ export function scanBulkDocs(bytes: Buffer, limits: DocumentLimits = {}): BulkDo
   return checkedBulk(drafts, other)
 }
 
-/** A document made inside the server. `body` has no special members (fails with `document_invalid`). */
+/**
+ * A document made inside the server. What `body` itself says about id, revision and deletion does
+ * not count; unknown special members in it fail with `document_invalid`.
+ */
 export function fromParts(parts: {
   readonly id?: string | undefined
   readonly rev?: Revision | undefined
@@ -86,7 +91,8 @@ export function fromParts(parts: {
   readonly body: Buffer | object
 }): IncomingDocument {
   const { document } = scanDocument(bodyBytes(parts.body))
-  return { ...document, id: parts.id, rev: parts.rev, deleted: parts.deleted ?? false }
+  const { id, rev, deleted = false } = parts
+  return { ...document, id, rev, revisions: undefined, deleted }
 }
 
 function bodyBytes(body: Buffer | object): Buffer {
@@ -196,8 +202,8 @@ function readObject(limits: DocumentLimits): Draft {
   scanner.beginText()
   readMembers(special)
   const { id, rev, revisions, deleted, attachments } = special
-  const body = scanner.text.copy(0)
-  const bodyTerm = scanner.term.copy(0)
+  const body = scanner.text.take()
+  const bodyTerm = scanner.term.take()
   const document = { id, rev, revisions, deleted, body, bodyTerm, attachments }
   return { document, failure: special.failure ?? complaintAbout(document, limits) }
 }
@@ -214,7 +220,9 @@ function complaintAbout(document: IncomingDocument, limits: DocumentLimits): Fai
   return undefined
 }
 
-/** The object at hand: special members go to `special`, the others to the scanner's text and term. */
+/**
+ * The object at hand: special members go to `special`, the others to the scanner's text and term.
+ */
 function readMembers(special: SpecialMembers): void {
   const { term } = scanner
   const object = scanner.nextObject()
@@ -237,8 +245,8 @@ function readMembers(special: SpecialMembers): void {
 }
 
 /**
- * Goes to the next key. A member that is surely kept and follows its separator at once stays part of the run of
- * bytes to copy; else the run is cut before the separator.
+ * Goes to the next key. A member that is surely kept and follows its separator at once stays part
+ * of the run of bytes to copy; else the run is cut before the separator.
  */
 function nextMember(first: boolean, count: number): boolean {
   if (!first) scanner.skipBlanks()
@@ -263,7 +271,9 @@ function beginRun(count: number, at: number): void {
   scanner.runStart = at
 }
 
-/** At a key that may be special. True: it is not, the scanner stands before it and its text is kept. */
+/**
+ * At a key that may be special. True: it is not, the scanner stands before it and its text is kept.
+ */
 function beginKept(special: SpecialMembers, count: number): boolean {
   const { term, at } = scanner
   const mark = term.at
@@ -288,7 +298,8 @@ const nameAt = (bytes: Buffer, start: number, end: number): string =>
 function endObject(list: number, count: number): void {
   const { term, text } = scanner
   if (count === 0) {
-    text.at = text.bytes.write('{}', 0, 'latin1')
+    text.putByte(0x7b)
+    text.putByte(0x7d)
     term.at = list
     term.putByte(TAG.nil)
     scanner.at++

@@ -1,7 +1,8 @@
 /**
- * Adds a line of descent to a revision tree. The tree's own knowledge stays: a revision that has a body keeps it,
- * one that has none takes the one that comes. Lines are matched from their oldest common pos on, as CouchDB does;
- * a line that bridges two trees joins them, so the order of arrival does not matter.
+ * Adds a line of descent to a revision tree. The tree's own knowledge stays: a revision that has a
+ * body keeps it, one that has none takes the one that comes. Lines are matched from their oldest
+ * common pos on, as CouchDB does; a line that bridges two trees joins them, so the order of arrival
+ * does not matter.
  */
 import { assert } from '../../base/assert.ts'
 import { printRevision, type RevisionPath } from './revision.ts'
@@ -51,7 +52,9 @@ export function mergePath(tree: RevisionTree, path: RevisionPath, payload: Paylo
   return bridges ? bridge(tree, path, payload) : mergeAt(tree, path, payload, first)
 }
 
-/** A revision that the path and the tree both have, at the oldest pos where they can be compared. */
+/**
+ * A revision that the path and the tree both have, at the oldest pos where they can be compared.
+ */
 interface Match {
   readonly run: number
   readonly pos: number
@@ -158,8 +161,8 @@ function splitRun(runs: Run[], index: number, offset: number): void {
 }
 
 /**
- * The path runs over the roots of trees that had lost their beginning: they are taken out, the path is added, and
- * their lines are added to it again, with what was known about each revision.
+ * The path runs over the roots of trees that had lost their beginning: they are taken out, the path
+ * is added, and their lines are added to it again, with what was known about each revision.
  */
 function bridge(tree: RevisionTree, path: RevisionPath, payload: Payload): Merged {
   const roots = findMatches(tree, path).filter(match => match.pos > bottomOfPath(path))

@@ -1,9 +1,11 @@
 /**
- * What a revision tree knows about each revision besides its name: whether it is a deletion, and where its body
- * lies. A run of revisions keeps these as bytes, newest first, so that adding one is putting bytes in front.
+ * What a revision tree knows about each revision besides its name: whether it is a deletion, and
+ * where its body lies. A run of revisions keeps these as bytes, newest first, so that adding one is
+ * putting bytes in front.
  *
- * Token: first byte has bit 0 `deleted`, bits 1-6 the low bits of the body key, bit 7 "more follows" (a varint
- * with the rest). A zero byte and a varint n stand for n revisions that are not deleted and have no body.
+ * Token: first byte has bit 0 `deleted`, bits 1-6 the low bits of the body key, bit 7 "more
+ * follows" (a varint with the rest). A zero byte and a varint n stand for n revisions that are not
+ * deleted and have no body.
  */
 import { ByteReader, ByteWriter } from '../../base/bytes.ts'
 

@@ -1,7 +1,8 @@
 /**
- * A run: revisions that follow each other without a branch in between, newest first. A tree of revisions is a
- * list of runs; most documents have one. Ids of 16 bytes are packed into one buffer, so a thousand revisions are
- * two buffers and no objects; a run with an id of another length keeps a list.
+ * A run: revisions that follow each other without a branch in between, newest first. A tree of
+ * revisions is a list of runs; most documents have one. Ids of 16 bytes are packed into one buffer,
+ * so a thousand revisions are two buffers and no objects; a run with an id of another length keeps
+ * a list.
  */
 import {
   decodePayloads,

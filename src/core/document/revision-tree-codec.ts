@@ -5,8 +5,8 @@
  *     run = parent+1:varint  top:varint  count*2+loose:varint  ids  payloadBytes:varint  payloads
  *     ids = 16 bytes each, newest first; or, if `loose`, each as length:varint and bytes
  *
- * Decoding copies nothing: the tree holds views on the bytes, which must not change. Bytes that do not fit fail
- * with `storage_corrupt`.
+ * Decoding copies nothing: the tree holds views on the bytes, which must not change. Bytes that do
+ * not fit fail with `storage_corrupt`.
  */
 import { ByteReader, ByteWriter } from '../../base/bytes.ts'
 import { Failure } from '../../base/errors.ts'

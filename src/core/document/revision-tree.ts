@@ -1,10 +1,12 @@
 /**
- * All revisions a document is known to have had, as a forest: several branches after conflicts, several roots after
- * old revisions were forgotten. Trees are values: every change gives a new one and shares what stayed the same.
+ * All revisions a document is known to have had, as a forest: several branches after conflicts,
+ * several roots after old revisions were forgotten. Trees are values: every change gives a new one
+ * and shares what stayed the same.
  *
- * Runs are in order of the pos and id of their oldest revision, parents first, and no run has a single child, so
- * the same revisions always make the same tree whatever the order they came in. Reading is here and in
- * `revision-tree-codec.ts`; changing is in `merge-revisions.ts` and `trim-revisions.ts`.
+ * Runs are in order of the pos and id of their oldest revision, parents first, and no run has a
+ * single child, so the same revisions always make the same tree whatever the order they came in.
+ * Reading is here and in `revision-tree-codec.ts`; changing is in `merge-revisions.ts` and
+ * `trim-revisions.ts`.
  */
 import { compareRevisions, type Revision } from './revision.ts'
 import { decodePayloads, firstPayload, isMissing, type Payload } from './revision-payload.ts'
@@ -33,7 +35,9 @@ export function winner(tree: RevisionTree): RevisionNode | undefined {
   return leaves(tree)[0]
 }
 
-/** Revisions without children: live ones first, then by pos and id, highest first. The winner leads. */
+/**
+ * Revisions without children: live ones first, then by pos and id, highest first. The winner leads.
+ */
 export function leaves(tree: RevisionTree): RevisionNode[] {
   return leafRuns(tree)
     .map(run => leafOf(tree.runs[run] as Run))
@@ -64,7 +68,10 @@ export function findNode(tree: RevisionTree, rev: Revision): RevisionNode | unde
   return place === undefined ? undefined : nodeAt(tree, place)
 }
 
-/** The ids from this revision back to the oldest one remembered, newest first. Empty if it is unknown. */
+/**
+ * The ids from this revision back to the oldest one remembered, newest first. Empty if it is
+ * unknown.
+ */
 export function historyOf(tree: RevisionTree, rev: Revision): Buffer[] {
   return walkBack(tree, rev, (run, from) => {
     const ids: Buffer[] = []
@@ -143,7 +150,9 @@ export function nodeAt(tree: RevisionTree, place: Place): RevisionNode {
   }
 }
 
-/** Brings runs into the order and shape that trees promise; parents are indexes into the given list. */
+/**
+ * Brings runs into the order and shape that trees promise; parents are indexes into the given list.
+ */
 export function treeOf(runs: readonly Run[]): RevisionTree {
   const order = runs.map((_, index) => index)
   if (runs.length > 1) {

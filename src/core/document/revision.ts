@@ -1,9 +1,9 @@
 /**
  * Revision names: `<pos>-<id>`, for instance `3-9a1f…`.
  *
- * An id of 32 hex digits is kept as its 16 bytes, any other as the bytes of its text; order and equality are
- * those of the decoded bytes (a 16-byte text prints as hex, as in CouchDB). Trees of revisions, and who may
- * extend which, are told elsewhere.
+ * An id of 32 hex digits is kept as its 16 bytes, any other as the bytes of its text; order and
+ * equality are those of the decoded bytes (a 16-byte text prints as hex, as in CouchDB). Trees of
+ * revisions, and who may extend which, are told elsewhere.
  */
 import { Failure } from '../../base/errors.ts'
 

@@ -1,7 +1,7 @@
 /**
- * The members of a document whose names begin with an underscore: which are used, dropped, kept as ordinary ones
- * or refused, and what the used ones must look like. A complaint is noted, not thrown, since errors of the JSON
- * further on come first.
+ * The members of a document whose names begin with an underscore: which are used, dropped, kept as
+ * ordinary ones or refused, and what the used ones must look like. A complaint is noted, not
+ * thrown, since errors of the JSON further on come first.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import { DUPLICATE_KEY, type JsonScanner } from '../../base/json/scan.ts'
@@ -26,7 +26,10 @@ export class SpecialMembers {
     this.#idBytesMax = idBytesMax
   }
 
-  /** The scanner stands at the value of member `name`. False: an ordinary member after all, nothing was read. */
+  /**
+   * The scanner stands at the value of member `name`. False: an ordinary member after all, nothing
+   * was read.
+   */
   read(scanner: JsonScanner, name: string): boolean {
     if (KEPT.has(name)) return false
     try {
@@ -43,19 +46,24 @@ export class SpecialMembers {
     switch (name) {
       case '_id':
         this.#once(1)
-        return this.#readId(scanner)
+        this.#readId(scanner)
+        return
       case '_rev':
         this.#once(2)
-        return this.#readRev(scanner)
+        this.#readRev(scanner)
+        return
       case '_deleted':
         this.#once(4)
-        return this.#readDeleted(scanner)
+        this.#readDeleted(scanner)
+        return
       case '_revisions':
         this.#once(8)
-        return this.#readRevisions(scanner)
+        this.#readRevisions(scanner)
+        return
       case '_attachments':
         this.#once(16)
-        return this.#readAttachments(scanner)
+        this.#readAttachments(scanner)
+        return
       default:
         scanner.value()
         if (!DROPPED.has(name)) throw badMember(name)

@@ -1,5 +1,6 @@
 /**
- * Takes things out of a revision tree: old ancestors beyond the limit, purged leaves, bodies that compaction drops.
+ * Takes things out of a revision tree: old ancestors beyond the limit, purged leaves, bodies that
+ * compaction drops.
  */
 import { type Revision, sameRevision } from './revision.ts'
 import { encodePayloads, type Payload } from './revision-payload.ts'
@@ -12,7 +13,10 @@ import {
   treeOf,
 } from './revision-tree.ts'
 
-/** Each branch keeps at most `limit` revisions, counted from its leaf. Gives the same tree if nothing goes. */
+/**
+ * Each branch keeps at most `limit` revisions, counted from its leaf. Gives the same tree if
+ * nothing goes.
+ */
 export function stemTree(tree: RevisionTree, limit: number): RevisionTree {
   const { runs } = tree
   if (runs.length === 1) {
@@ -26,8 +30,8 @@ export function stemTree(tree: RevisionTree, limit: number): RevisionTree {
 }
 
 /**
- * Removes leaves, and the ancestors that then lead to no leaf. Revisions that are no leaves stay. `tree` is
- * undefined when nothing is left.
+ * Removes leaves, and the ancestors that then lead to no leaf. Revisions that are no leaves stay.
+ * `tree` is undefined when nothing is left.
  */
 export function purgeLeaves(
   tree: RevisionTree,
@@ -83,7 +87,9 @@ function leafDistances(runs: readonly Run[]): number[] {
   return distances
 }
 
-/** A tree of the newest `keep(index)` revisions of each run. A run that lost its oldest is a root. */
+/**
+ * A tree of the newest `keep(index)` revisions of each run. A run that lost its oldest is a root.
+ */
 function rebuild(runs: readonly Run[], keep: (index: number) => number): RevisionTree {
   const placeOf = new Map<number, number>()
   const kept: Run[] = []

@@ -1,9 +1,11 @@
 /**
- * Back references: which rows a document has in an index, so that they can be found and taken out when it changes.
- * They are rows of a tree of their own, sorted by document id, and compress as well as the rows they point to.
+ * Back references: which rows a document has in an index, so that they can be found and taken out
+ * when it changes. They are rows of a tree of their own, sorted by document id, and compress as
+ * well as the rows they point to.
  *
- * Format of a value: for each tree in which the document has rows its number, how many different keys, and the
- * texts of these keys (length, bytes). The key and the id give the place; all rows there are the document's.
+ * Format of a value: for each tree in which the document has rows its number, how many different
+ * keys, and the texts of these keys (length, bytes). The key and the id give the place; all rows
+ * there are the document's.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { appendBlob, appendVarint, ByteReader } from './byte-codec.ts'

@@ -1,10 +1,11 @@
 /**
- * An index: its trees, its state and its back references in one store of its own. All views of a design document
- * are one index, so they share progress and are changed together.
+ * An index: its trees, its state and its back references in one store of its own. All views of a
+ * design document are one index, so they share progress and are changed together.
  *
- * Reads may come from any number of processes at any time and are each consistent in themselves. Updates read, think
- * (reducers may be far away) and then write everything in one transaction, which fails and is tried again when
- * somebody else changed the index meanwhile: one updater at a time is quick, two are merely slow.
+ * Reads may come from any number of processes at any time and are each consistent in themselves.
+ * Updates read, think (reducers may be far away) and then write everything in one transaction,
+ * which fails and is tried again when somebody else changed the index meanwhile: one updater at a
+ * time is quick, two are merely slow.
  */
 import { randomBytes } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
@@ -50,8 +51,9 @@ export interface BlockIndexOptions {
   readonly trees: readonly TreeDefinition[]
   readonly cache: NodeCache
   /**
-   * A store for the sorted runs of a long first build, dropped at its end; `open` makes it when it is not there. Without
-   * one they lie in the index's own store, whose file then keeps their space until it is compacted.
+   * A store for the sorted runs of a long first build, dropped at its end; `open` makes it when it
+   * is not there. Without one they lie in the index's own store, whose file then keeps their space
+   * until it is compacted.
    */
   readonly scratch?: { open(): Promise<Store>; drop(): Promise<void> }
   /** Memory a first build uses for rows. */
@@ -117,7 +119,10 @@ export class BlockIndex {
     return this.#tree(tree).order
   }
 
-  /** Goes on with a first build, or starts one: an index that is absent or out of date is emptied for it. */
+  /**
+   * Goes on with a first build, or starts one: an index that is absent or out of date is emptied
+   * for it.
+   */
   async firstBuild(untilSeq: number): Promise<FirstBuild> {
     const { store, limits, scratch, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
     const runStore = scratch === undefined ? store : await scratch.open()
@@ -166,13 +171,19 @@ export class BlockIndex {
     }
   }
 
-  /** Sets the rows of these documents and moves the progress on. A document that comes twice counts as it came last. */
+  /**
+   * Sets the rows of these documents and moves the progress on. A document that comes twice counts
+   * as it came last.
+   */
   async update(documents: readonly DocumentRows[], progress: IndexProgress): Promise<void> {
     const byId = new Map(documents.map(document => [document.id, document]))
     await this.#updateSlices([...byId.values()], progress)
   }
 
-  /** In as many transactions as their size asks for; only the last one moves the progress, so a crash repeats. */
+  /**
+   * In as many transactions as their size asks for; only the last one moves the progress, so a
+   * crash repeats.
+   */
   async #updateSlices(
     documents: readonly DocumentRows[],
     progress: IndexProgress | undefined,

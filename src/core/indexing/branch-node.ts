@@ -1,10 +1,11 @@
 /**
- * An inner node of an index tree: for each child its separator (a place not above its first row), its node number,
- * how many rows lie below it, and what each reducer made of them. With these, positions and reductions of any
- * range come from the nodes on the way down alone.
+ * An inner node of an index tree: for each child its separator (a place not above its first row),
+ * its node number, how many rows lie below it, and what each reducer made of them. With these,
+ * positions and reductions of any range come from the nodes on the way down alone.
  *
- * Format: the number of children; for each one separator (length, bytes), node number, rows, and for each reducer
- * its reduction (length, bytes). Nodes never change once written: a change makes a new node with a new number.
+ * Format: the number of children; for each one separator (length, bytes), node number, rows, and
+ * for each reducer its reduction (length, bytes). Nodes never change once written: a change makes a
+ * new node with a new number.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { appendBlob, appendVarint, ByteReader } from './byte-codec.ts'
@@ -89,7 +90,10 @@ export class BranchNode {
     }
   }
 
-  /** The child where the first row at or after `place` lies, or the one before it when that child begins with it. */
+  /**
+   * The child where the first row at or after `place` lies, or the one before it when that child
+   * begins with it.
+   */
   childBefore(place: Uint8Array): number {
     return Math.max(0, this.#countBelow(place, 0) - 1)
   }
@@ -143,7 +147,9 @@ export function entryLength(separator: Uint8Array, reductionBytes: number): numb
   return separator.length + reductionBytes + 10
 }
 
-/** The shortest bytes above `low` and not above `high`; `high` itself when both are the same place. */
+/**
+ * The shortest bytes above `low` and not above `high`; `high` itself when both are the same place.
+ */
 export function shortestSeparator(low: Uint8Array, high: Buffer): Buffer {
   let same = 0
   while (same < low.length && same < high.length && low[same] === high[same]) same++

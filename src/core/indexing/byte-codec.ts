@@ -1,6 +1,7 @@
 /**
- * Small parts of the index's byte formats: whole numbers of variable length (seven bits a byte, low ones first,
- * the high bit says more follows) and a reader that walks over bytes. Numbers up to 2^53 - 1.
+ * Small parts of the index's byte formats: whole numbers of variable length (seven bits a byte, low
+ * ones first, the high bit says more follows) and a reader that walks over bytes. Numbers up to
+ * 2^53 - 1.
  */
 import { assert } from '../../base/assert.ts'
 import type { KeyWriter } from '../../base/collate/key-writer.ts'

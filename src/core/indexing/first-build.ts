@@ -1,9 +1,10 @@
 /**
- * The first build of an index: rows are collected and sorted in memory, spilled to sorted runs when there are many,
- * and at the end all trees are built in one go from rows in order.
+ * The first build of an index: rows are collected and sorted in memory, spilled to sorted runs when
+ * there are many, and at the end all trees are built in one go from rows in order.
  *
- * After every spill the state says how far the build has come, so a build that died goes on from there. A document
- * that comes more than once counts as it came last. Until `finish` has resolved the index cannot be asked.
+ * After every spill the state says how far the build has come, so a build that died goes on from
+ * there. A document that comes more than once counts as it came last. Until `finish` has resolved
+ * the index cannot be asked.
  */
 import { Failure } from '../../base/errors.ts'
 import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
@@ -250,7 +251,10 @@ async function deleteRanges(store: Store, ranges: readonly Range[]): Promise<voi
 
 type BuildWriteTx = Parameters<Parameters<Store['write']>[0]>[0]
 
-/** Keeps of each document the latest back reference, and notes the documents that came more than once. */
+/**
+ * Keeps of each document the latest back reference, and notes the documents that came more than
+ * once.
+ */
 class BackReferenceFilter {
   readonly #latest: Map<string, number>
   #held: Buffer | undefined
@@ -259,7 +263,10 @@ class BackReferenceFilter {
     this.#latest = latest
   }
 
-  /** Records of one document follow each other, the latest last: so each is held until another document comes. */
+  /**
+   * Records of one document follow each other, the latest last: so each is held until another
+   * document comes.
+   */
   pass(record: Buffer): Buffer | undefined {
     const held = this.#held
     this.#held = record
@@ -276,7 +283,10 @@ class BackReferenceFilter {
   }
 }
 
-/** A document without rows has a record here, which says that earlier ones are void, and none in the tree. */
+/**
+ * A document without rows has a record here, which says that earlier ones are void, and none in the
+ * tree.
+ */
 const hasRows = (record: Buffer): Buffer | undefined =>
   parseRecord(record).lengths.value === 0 ? undefined : record
 

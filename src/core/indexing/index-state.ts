@@ -1,12 +1,13 @@
 /**
  * The life of an index, kept in its store under one key.
  *
- *     absent    nothing there, or written by another format, another ICU or for other reducers: start anew
+ *     absent    nothing there, or of another format, another ICU or other reducers: start anew
  *     building  a first build is under way; rows wait in sorted runs, nothing can be asked
  *     ready     can be asked; `progress` says up to which change of the database
  *
- * `version` counts every change of the index: it is the base of ETags, and an update checks that nobody else
- * changed the index since it read. The record is JSON: it is small, and whoever looks into a store can read it.
+ * `version` counts every change of the record, so that an update can tell that nobody else changed
+ * the index since it read (ETags come from `BlockIndex.info`, which changes only with the rows). The
+ * record is JSON: it is small, and whoever looks into a store can read it.
  */
 import type { ReadTx, Steps } from '../../engine/engine.ts'
 import { STATE_KEY } from './index-keys.ts'

@@ -1,10 +1,10 @@
 /**
- * One tree of an index: what its rows look like, how they sort and what sums them up, and the record that names
- * its root. An index has a tree for each of its views and one more, the back references, that tells which rows a
- * document has (back-references.ts).
+ * One tree of an index: what its rows look like, how they sort and what sums them up, and the
+ * record that names its root. An index has a tree for each of its views and one more, the back
+ * references, that tells which rows a document has (back-references.ts).
  *
- * Format of a root record: the incarnation (8 bytes), the height (0: the root is a block), node number, rows, and the
- * reductions of all rows. A tree without rows has no record.
+ * Format of a root record: the incarnation (8 bytes), the height (0: the root is a block), node
+ * number, rows, and the reductions of all rows. A tree without rows has no record.
  */
 import type { Collator } from '../../base/collate/collator.ts'
 import { KeyWriter } from '../../base/collate/key-writer.ts'

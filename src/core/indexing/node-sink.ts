@@ -1,6 +1,7 @@
 /**
- * Where a first build puts its nodes: gives them their numbers and writes them in transactions of a few megabytes.
- * Nothing refers to them until the roots are written, so a build that dies leaves only nodes that the next one clears.
+ * Where a first build puts its nodes: gives them their numbers and writes them in transactions of a
+ * few megabytes. Nothing refers to them until the roots are written, so a build that dies leaves
+ * only nodes that the next one clears.
  */
 import type { Store } from '../../engine/engine.ts'
 import { putNode } from './node-store.ts'

@@ -1,12 +1,13 @@
 /**
- * Nodes of index trees as engine values: keys, compression, splitting of values longer than the engine takes, and
- * a cache of decoded nodes.
+ * Nodes of index trees as engine values: keys, compression, splitting of values longer than the
+ * engine takes, and a cache of decoded nodes.
  *
- * A node's number is given once and its bytes never change, so a cached node is right for as long as its index
- * lives; `incarnation` tells apart indexes that lived under the same store id one after the other.
+ * A node's number is given once and its bytes never change, so a cached node is right for as long
+ * as its index lives; `incarnation` tells apart indexes that lived under the same store id one
+ * after the other.
  *
- * Format of a value: a byte for the kind (0 plain, 1 raw deflate, 2 in parts), then for 1 the plain length; for 2 the
- * number of parts, which lie under the node's key and two more bytes each.
+ * Format of a value: a byte for the kind (0 plain, 1 raw deflate, 2 in parts), then for 1 the plain
+ * length; for 2 the number of parts, which lie under the node's key and two more bytes each.
  */
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRawSync, type ZlibOptions } from 'node:zlib'
@@ -55,7 +56,10 @@ export class NodeReader {
   readonly #tx: ReadTx
   readonly #cache: NodeCache
   readonly #incarnation: string
-  /** The nodes used last: a query goes down to the same block several times, also when the cache is tiny. */
+  /**
+   * The nodes used last: a query goes down to the same block several times, also when the cache is
+   * tiny.
+   */
   readonly #recent = new Map<number, RowBlock | BranchNode>()
 
   constructor(tx: ReadTx, tree: IndexTree, cache: NodeCache, incarnation: string) {
@@ -176,8 +180,9 @@ const KIND_DEFLATED = 1
 const KIND_PARTS = 2
 const COMPRESS_BYTES_MIN = 256
 /**
- * Measured on rows of views: level 1 is within 4 % of level 6 in size at half its time, and a window of 8 KB gives
- * the same size as one of 32 KB in less time, since zlib clears its tables for every block.
+ * Measured on rows of views: level 1 is within 4 % of level 6 in size at half its time, and a
+ * window of 8 KB gives the same size as one of 32 KB in less time, since zlib clears its tables for
+ * every block.
  */
 const DEFLATE_OPTIONS = { level: 1, memLevel: 6, windowBits: 13 } as const
 const deflateAside = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw)

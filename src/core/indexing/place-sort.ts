@@ -1,9 +1,10 @@
 /**
- * Sorts records by their place (bytes, a prefix before what it begins, equal ones in the order of their offsets).
+ * Sorts records by their place (bytes, a prefix before what it begins, equal ones in the order of
+ * their offsets).
  *
- * A comparison sort through Buffer.compare takes seconds for a first build's rows. This is a three-way quicksort
- * on four bytes at a time: those of each record are loaded once for each depth, so that most comparisons are of
- * two numbers in an array.
+ * A comparison sort through Buffer.compare takes seconds for a first build's rows. This is a
+ * three-way quicksort on four bytes at a time: those of each record are loaded once for each depth,
+ * so that most comparisons are of two numbers in an array.
  */
 
 /** Records in one buffer: `start` and `length` of the place of the record at an offset. */
@@ -96,7 +97,8 @@ function sortFrom(sort: Sort, low: number, high: number, from: number): void {
   }
   let depth = from
   let goesOn = sort.load(low, high, depth)
-  // Long common beginnings are walked in this loop: a call for each four bytes of them would fill the stack.
+  // Long common beginnings are walked in this loop: a call for each four bytes of them would fill
+  // the stack.
   while (goesOn && sort.hasOneWord(low, high)) {
     depth += 4
     goesOn = sort.load(low, high, depth)
@@ -126,8 +128,8 @@ function sortWords(
       else if (word > pivot) sort.swap(i, --more)
       else i++
     }
-    // The smaller side by recursion, the larger one in this loop, so the stack stays short. The equal ones are
-    // sorted last, since going deeper loads other words over theirs.
+    // The smaller side by recursion, the larger one in this loop, so the stack stays short. The
+    // equal ones are sorted last, since going deeper loads other words over theirs.
     if (less - from < to - more) {
       sortWords(sort, from, less, equal)
       if (more - less > 1) equal(less, more)
@@ -140,7 +142,10 @@ function sortWords(
   }
 }
 
-/** All places have ended: what is left to tell them apart is their length (zeros were read behind them) and offset. */
+/**
+ * All places have ended: what is left to tell them apart is their length (zeros were read behind
+ * them) and offset.
+ */
 function sortEnded(sort: Sort, from: number, to: number): void {
   const part = sort.offsets.subarray(from, to)
   const { records } = sort

@@ -1,6 +1,7 @@
 /**
- * What a batch of changed documents does to the trees of an index: finds the rows the documents have by their back
- * references and sets them against the new ones. Reads only; the edits are for tree-update.ts.
+ * What a batch of changed documents does to the trees of an index: finds the rows the documents
+ * have by their back references and sets them against the new ones. Reads only; the edits are for
+ * tree-update.ts.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import type { ReadTx, Steps } from '../../engine/engine.ts'

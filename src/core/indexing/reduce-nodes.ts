@@ -1,8 +1,14 @@
-/** Reductions of several nodes by all reducers of their tree: one call to each reducer for all nodes. */
+/**
+ * Reductions of several nodes by all reducers of their tree: one call to each reducer for all
+ * nodes.
+ */
 import type { IndexTree } from './index-tree.ts'
 import type { ReduceJob } from './reducer.ts'
 
-/** For each job (a node) the reductions of all reducers. `jobsOf` makes the jobs of a reducer, by its number. */
+/**
+ * For each job (a node) the reductions of all reducers. `jobsOf` makes the jobs of a reducer, by
+ * its number.
+ */
 export async function reduceNodes(
   tree: IndexTree,
   jobsOf: (reducer: number) => readonly ReduceJob[],

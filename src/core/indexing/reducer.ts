@@ -1,15 +1,19 @@
 /**
- * PORT: what sums up the rows of an index. The tree keeps a reduction for every node, so that a range costs a few
- * reductions of reductions and never a walk over its rows.
+ * PORT: what sums up the rows of an index. The tree keeps a reduction for every node, so that a
+ * range costs a few reductions of reductions and never a walk over its rows.
  *
- * A reduction is bytes that only its reducer understands. Jobs come in batches, because a reducer written in
- * JavaScript lives in another process; one that is built in answers at once, without a promise. A reducer that
- * cannot reduce its input either says so inside the reduction or throws a Failure, which fails the update.
+ * A reduction is bytes that only its reducer understands. Jobs come in batches, because a reducer
+ * written in JavaScript lives in another process; one that is built in answers at once, without a
+ * promise. A reducer that cannot reduce its input either says so inside the reduction or throws a
+ * Failure, which fails the update.
  */
 import type { RowSlice } from './row-block.ts'
 
 export interface Reducer {
-  /** Part of the index's identity: an index is not opened with other reducers than it was built with. */
+  /**
+   * Part of the index's identity: an index is not opened with other reducers than it was built
+   * with.
+   */
   readonly name: string
   /** One reduction for each job, in the order of the jobs. */
   reduce(jobs: readonly ReduceJob[]): Buffer[] | Promise<Buffer[]>

@@ -1,11 +1,12 @@
 /**
- * A block: some hundred neighbouring rows of an index in one piece of bytes, the unit that is stored, read,
- * compressed and copied to the wire.
+ * A block: some hundred neighbouring rows of an index in one piece of bytes, the unit that is
+ * stored, read, compressed and copied to the wire.
  *
- * Format: the number of rows; the lengths of their ids, then of their keys, then of their values (columns
- * compress better than rows); then the text of the rows. In the `wire` frame the text is exactly what a client
- * reads, rows and separators, so a scan hands out slices of it. In the `bare` frame it is id, key and value.
- * Which rows come first is `row-order.ts`'s matter; compression and storage are `node-store.ts`'s.
+ * Format: the number of rows; the lengths of their ids, then of their keys, then of their values
+ * (columns compress better than rows); then the text of the rows. In the `wire` frame the text is
+ * exactly what a client reads, rows and separators, so a scan hands out slices of it. In the `bare`
+ * frame it is id, key and value. Which rows come first is `row-order.ts`'s matter; compression and
+ * storage are `node-store.ts`'s.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { appendVarint, ByteReader } from './byte-codec.ts'
@@ -111,7 +112,10 @@ export class RowBlock {
     return this.bytes.subarray(start, (this.#starts[to] as number) - this.frame.betweenRows.length)
   }
 
-  /** True when two rows of this block have the same key text, which is the usual case of an equal key. */
+  /**
+   * True when two rows of this block have the same key text, which is the usual case of an equal
+   * key.
+   */
   hasSameKeyText(one: number, two: number): boolean {
     const length = this.keyLength(one)
     if (length !== this.keyLength(two)) return false

@@ -1,10 +1,11 @@
 /**
  * The order of rows in an index: by the sort key of the key text, then by document id, bytewise.
  *
- * A row's *place* is its sort key followed by its id. Sort keys are never the beginning of one another, so places
- * compare as plain bytes, and so does every bound of a range. Rows of one document under equal keys share a
- * place; they stay in the order they were emitted in. Blocks do not hold sort keys: they are made again from
- * the key text when a search needs some, which halves the index on disk.
+ * A row's *place* is its sort key followed by its id. Sort keys are never the beginning of one
+ * another, so places compare as plain bytes, and so does every bound of a range. Rows of one
+ * document under equal keys share a place; they stay in the order they were emitted in. Blocks do
+ * not hold sort keys: they are made again from the key text when a search needs some, which halves
+ * the index on disk.
  */
 import type { Collation, Collator } from '../../base/collate/collator.ts'
 import { KeyWriter } from '../../base/collate/key-writer.ts'

@@ -1,9 +1,10 @@
 /**
- * Rows on their way into a first build: records in one growing buffer, sorted tree by tree, then written out as runs
- * or built at once.
+ * Rows on their way into a first build: records in one growing buffer, sorted tree by tree, then
+ * written out as runs or built at once.
  *
- * Format of a record: the lengths of place, id, key and value and the number of the document within the build (four
- * bytes each), the place, the framed text. The number tells rows of an older version of a document from newer ones.
+ * Format of a record: the lengths of place, id, key and value and the number of the document within
+ * the build (four bytes each), the place, the framed text. The number tells rows of an older
+ * version of a document from newer ones.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { encodeBackReferences } from './back-references.ts'

@@ -1,8 +1,8 @@
 /**
- * Groups of rows whose keys have something in common (the whole key, or the first elements of it), each as the parts
- * that sum it up. A group inside one block is a slice of that block; a longer one comes from the reductions in
- * the tree, so groups cost by their number and not by their rows. Batches and resuming as in scan-rows.ts; every
- * group is read from one state of the store.
+ * Groups of rows whose keys have something in common (the whole key, or the first elements of it),
+ * each as the parts that sum it up. A group inside one block is a slice of that block; a longer one
+ * comes from the reductions in the tree, so groups cost by their number and not by their rows.
+ * Batches and resuming as in scan-rows.ts; every group is read from one state of the store.
  */
 import type { Steps } from '../../engine/engine.ts'
 import type { TreeRoot } from './index-tree.ts'
@@ -78,7 +78,9 @@ class GroupWalk {
   readonly #root: TreeRoot
   readonly #options: GroupScanOptions
   #cursor: TreeCursor
-  /** Forward: the next row. Backward: the row after the next one. Undefined: not known, look it up. */
+  /**
+   * Forward: the next row. Backward: the row after the next one. Undefined: not known, look it up.
+   */
   #row: number | undefined
 
   constructor(nodes: NodeReader, root: TreeRoot, options: GroupScanOptions) {
@@ -164,7 +166,10 @@ class GroupWalk {
     return (yield* this.#cursor.previous()) ? this.#cursor.block.count : undefined
   }
 
-  /** The first row of the block that is at or after `end`; neighbours of one key are told by their text. */
+  /**
+   * The first row of the block that is at or after `end`; neighbours of one key are told by their
+   * text.
+   */
   #endInBlock(block: RowBlock, row: number, end: Buffer): number {
     const { order } = this.#nodes.tree
     let next = row + 1

@@ -1,9 +1,11 @@
 /**
- * Rows of ranges of places, forward or in reverse, in batches that are each read from one state of the store.
+ * Rows of ranges of places, forward or in reverse, in batches that are each read from one state of
+ * the store.
  *
- * Positions (skip, offset) come from the counts in the tree and cost no walk. Between batches nothing is held:
- * the scan goes on after the last place it gave, so rows that change meanwhile may show up further on, and a
- * row is never given twice. A batch ends at the end of a block, and never between rows that share a place.
+ * Positions (skip, offset) come from the counts in the tree and cost no walk. Between batches
+ * nothing is held: the scan goes on after the last place it gave, so rows that change meanwhile may
+ * show up further on, and a row is never given twice. A batch ends at the end of a block, and never
+ * between rows that share a place.
  */
 import type { Steps } from '../../engine/engine.ts'
 import type { TreeRoot } from './index-tree.ts'
@@ -146,7 +148,10 @@ interface StartRow {
   readonly row: number
 }
 
-/** Goes to where the range begins, past the rows to skip; undefined when nothing of the range is left. */
+/**
+ * Goes to where the range begins, past the rows to skip; undefined when nothing of the range is
+ * left.
+ */
 function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<StartRow | undefined> {
   const { bounds, skip, limit } = batch.at
   const { lower, upper } = bounds

@@ -1,7 +1,7 @@
 /**
- * Sorted runs of records in the index's own store, for first builds that do not fit in memory: written once in chunks,
- * read back chunk by chunk, merged. A run counts only once the state names it; anything else under run keys is left
- * over from a build that died and is cleared.
+ * Sorted runs of records in the index's own store, for first builds that do not fit in memory:
+ * written once in chunks, read back chunk by chunk, merged. A run counts only once the state names
+ * it; anything else under run keys is left over from a build that died and is cleared.
  */
 import { assert } from '../../base/assert.ts'
 import type { Store } from '../../engine/engine.ts'

@@ -1,7 +1,7 @@
 /**
- * Builds a tree from rows that come in order: blocks first, then branch upon branch, each node written once.
- * `add` is synchronous, since it runs for every row; when `isFull` says so the caller awaits `flush`, which
- * compresses and reduces a batch of blocks at once.
+ * Builds a tree from rows that come in order: blocks first, then branch upon branch, each node
+ * written once. `add` is synchronous, since it runs for every row; when `isFull` says so the caller
+ * awaits `flush`, which compresses and reduces a batch of blocks at once.
  */
 
 import { type BlockSize, BRANCH_CHILDREN_MIN } from './block-size.ts'

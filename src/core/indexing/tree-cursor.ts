@@ -1,6 +1,6 @@
 /**
- * Moves over the blocks of a tree within one transaction, and answers the questions that need only the way down:
- * how many rows lie before a place, and what parts sum up a range.
+ * Moves over the blocks of a tree within one transaction, and answers the questions that need only
+ * the way down: how many rows lie before a place, and what parts sum up a range.
  */
 import { assert } from '../../base/assert.ts'
 import type { Steps } from '../../engine/engine.ts'
@@ -43,7 +43,10 @@ export class TreeCursor {
     return undefined
   }
 
-  /** Goes to the block with the first row at or after `place`; gives that row, which may be one behind the last. */
+  /**
+   * Goes to the block with the first row at or after `place`; gives that row, which may be one
+   * behind the last.
+   */
   *seek(place: Uint8Array): Steps<number> {
     yield* this.#descend(branch => branch.childBefore(place))
     const row = this.#nodes.tree.order.lowerBound(this.block, place)
@@ -117,7 +120,10 @@ export function* rowsBefore(nodes: NodeReader, root: TreeRoot, place: Uint8Array
   return before + nodes.tree.order.lowerBound(yield* nodes.block(node), place)
 }
 
-/** The parts that make up the rows from `lower` on and before `upper`, in order; undefined leaves a side open. */
+/**
+ * The parts that make up the rows from `lower` on and before `upper`, in order; undefined leaves a
+ * side open.
+ */
 export function* partsBetween(
   nodes: NodeReader,
   root: TreeRoot,

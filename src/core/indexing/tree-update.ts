@@ -1,10 +1,12 @@
 /**
- * Changes a tree: sets the rows at some places, in one walk that rewrites only the nodes on the way to them.
+ * Changes a tree: sets the rows at some places, in one walk that rewrites only the nodes on the way
+ * to them.
  *
- * `planUpdate` reads and decides, within one read transaction, and writes nothing: it gives the new nodes without
- * reductions, since a reducer may live in another process. `finishUpdate` reduces and encodes them, bottom up. The
- * caller then writes all trees of an index in one transaction. Old nodes are never changed, so readers that
- * stand on them are not disturbed. Blocks and branches that got small take in their neighbour.
+ * `planUpdate` reads and decides, within one read transaction, and writes nothing: it gives the new
+ * nodes without reductions, since a reducer may live in another process. `finishUpdate` reduces and
+ * encodes them, bottom up. The caller then writes all trees of an index in one transaction. Old
+ * nodes are never changed, so readers that stand on them are not disturbed. Blocks and branches
+ * that got small take in their neighbour.
  */
 import type { Steps } from '../../engine/engine.ts'
 import { type BlockSize, BRANCH_CHILDREN_MIN } from './block-size.ts'
@@ -16,7 +18,7 @@ import {
   shortestSeparator,
 } from './branch-node.ts'
 import type { IndexTree, TreeRoot } from './index-tree.ts'
-import { type NodeReader, packNode } from './node-store.ts'
+import { type NodeReader, packNode, packNodeAside } from './node-store.ts'
 import { reduceNodes } from './reduce-nodes.ts'
 import { BlockWriter, RowBlock, type RowLengths, type RowSlice } from './row-block.ts'
 
@@ -159,7 +161,8 @@ class Planner {
     if (!isChanged) return undefined
     if (pending !== undefined) out.push(...pending.cut())
     this.#remove(node, branch)
-    // When the first child is gone its successor stands for everything from the branch's beginning on.
+    // When the first child is gone its successor stands for everything from the branch's beginning
+    // on.
     const first = out[0]
     if (first !== undefined) out[0] = { ...first, separator: branch.separator(0) }
     return out
@@ -225,8 +228,8 @@ class Planner {
 }
 
 /**
- * Which edits concern which child. Rows at one place may lie in several neighbouring children when the place is their
- * separator: all of them lose their rows there, the last one gets the new ones.
+ * Which edits concern which child. Rows at one place may lie in several neighbouring children when
+ * the place is their separator: all of them lose their rows there, the last one gets the new ones.
  */
 function routeEdits(branch: BranchNode, edits: readonly PlaceEdit[]): Map<number, PlaceEdit[]> {
   const byChild = new Map<number, PlaceEdit[]>()
@@ -293,7 +296,10 @@ class PendingRows {
     }
   }
 
-  /** Adds the rows of a block as the edits make them; false, and nothing added, when they change nothing. */
+  /**
+   * Adds the rows of a block as the edits make them; false, and nothing added, when they change
+   * nothing.
+   */
   addEdited(block: RowBlock, edits: readonly PlaceEdit[]): boolean {
     const { order } = this.#tree
     const cuts: { from: number; to: number; rows: readonly NewRow[] }[] = []
@@ -429,18 +435,23 @@ async function finishLevel(
         : { reductions: childrenOf(child).map(one => one.reductions[reducer] as Buffer) },
     ),
   )
-  return planned.map((child, i) => {
-    const isBlock = child.kind === 'block'
-    const children = isBlock ? [] : childrenOf(child)
-    const entry: ChildEntry = {
-      separator: child.separator,
-      node: allocate(),
-      rows: isBlock ? child.block.count : children.reduce((sum, one) => sum + one.rows, 0),
-      reductions: reductions[i] ?? [],
-    }
-    const packed = packNode(isBlock ? child.block.bytes : encodeBranch(children), isBlock)
-    return { child, entry, packed }
-  })
+  // Few nodes are packed at once, many on the thread pool.
+  const pack = planned.length > PACKED_HERE_MAX ? packNodeAside : packNode
+  return await Promise.all(
+    planned.map(async (child, i) => {
+      const isBlock = child.kind === 'block'
+      const children = isBlock ? [] : childrenOf(child)
+      const entry: ChildEntry = {
+        separator: child.separator,
+        node: allocate(),
+        rows: isBlock ? child.block.count : children.reduce((sum, one) => sum + one.rows, 0),
+        reductions: reductions[i] ?? [],
+      }
+      const packed = await pack(isBlock ? child.block.bytes : encodeBranch(children), isBlock)
+      return { child, entry, packed }
+    }),
+  )
 }
 
 const NOTHING = Buffer.alloc(0)
+const PACKED_HERE_MAX = 4

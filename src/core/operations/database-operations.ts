@@ -1,17 +1,34 @@
 /** One database for one member: the plain implementation, which sees everything. */
 import { Failure } from '../../base/errors.ts'
-import { adminCheck, serverAdminCheck } from '../auth/authorize.ts'
+import { adminCheck, maintenanceCheck, serverAdminCheck } from '../auth/authorize.ts'
 import { parseSecurity, type Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { EditResult } from '../database/commit-edits.ts'
+import { isCompacting } from '../database/compaction-lease.ts'
 import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
 import { type LocalDocument, readLocalDocument } from '../database/local-documents.ts'
+import type { PurgeRequest } from '../database/purge.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import type { StoredAttachment } from '../document/attachment.ts'
 import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
+import type { Compare } from '../mango/json-value.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { ActiveTasks } from '../tasks/active-tasks.ts'
+import { compareRevisions, type RevisionDifference } from './compare-revisions.ts'
+import { type ChangesFeed, type ChangesQuery, openChanges } from './follow-changes.ts'
+import {
+  type KeyedListing,
+  type Listing,
+  type ListingRange,
+  listDocuments,
+  listNamedDocuments,
+  type Namespace,
+} from './list-documents.ts'
+import { compactDatabase } from './manage-database.ts'
+import { type Opened, type OpenRequest, openMany, openOneByOne } from './open-many.ts'
 import type { DatabaseInfo, DatabaseOperations } from './operations.ts'
 import {
   type AttachmentPolicy,
@@ -22,6 +39,7 @@ import {
   prepareAttachments,
   uploadAttachment,
 } from './prepare-attachments.ts'
+import { listPurges, type PurgeLimits, purgeDocuments } from './purge-documents.ts'
 import {
   type AttachmentView,
   type ByteSpan,
@@ -38,7 +56,8 @@ import {
   type ReadOptions,
   readDocument,
 } from './read-document.ts'
-import { type DocumentWrite, writeDocuments } from './write-documents.ts'
+import { type DesignFunctions, openDesign } from './run-design-function.ts'
+import { type DocumentWrite, type FunctionParts, writeDocuments } from './write-documents.ts'
 
 export interface DatabaseParts {
   readonly database: Database
@@ -51,9 +70,17 @@ export interface DatabaseParts {
 export interface OwningServer {
   readonly dialect: Dialect
   readonly attachmentPolicy: AttachmentPolicy
+  readonly functions: FunctionParts
   readonly clock: () => number
   /** Waits for the work before the server stops; tells nobody how it ended. */
   keep(work: Promise<unknown>): void
+  /** Long work that nobody waits for; it ends early when the server stops. What goes wrong is logged. */
+  inBackground(name: string, work: (signal: AbortSignal) => Promise<void>): void
+  readonly activeTasks: ActiveTasks
+  /** Runs functions of design documents; started when first asked for. */
+  sandbox(): Sandbox
+  /** The order of view keys. */
+  compare(): Compare
 }
 
 export class PlainDatabaseOperations implements DatabaseOperations {
@@ -73,6 +100,17 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return this.database.name
   }
 
+  get narrowsDocuments(): boolean {
+    return false
+  }
+
+  openChanges(query: ChangesQuery): Promise<ChangesFeed> {
+    return openChanges(this, query, {
+      sandbox: () => this.#server.sandbox(),
+      compare: () => this.#server.compare(),
+    })
+  }
+
   requireListing(): void {
     // Members may see all of an ordinary database.
   }
@@ -87,6 +125,31 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined> {
     return openRevisions(this.database, id, wanted, options)
+  }
+
+  openMany(requests: readonly OpenRequest[], options: OpenOptions): AsyncIterable<Opened[]> {
+    return this.narrowsDocuments
+      ? openOneByOne(this, requests, options)
+      : openMany(this.database, requests, options)
+  }
+
+  async listDocuments(namespace: Namespace, range: ListingRange): Promise<Listing> {
+    this.requireListing()
+    return listDocuments(this.database, namespace, range)
+  }
+
+  async listNamedDocuments(
+    namespace: Namespace,
+    ids: readonly (string | undefined)[],
+  ): Promise<KeyedListing> {
+    this.requireListing()
+    return listNamedDocuments(this.database, namespace, ids)
+  }
+
+  compareRevisions(
+    offered: ReadonlyMap<string, readonly Revision[]>,
+  ): Promise<readonly RevisionDifference[]> {
+    return compareRevisions(this.database, offered)
   }
 
   readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView> {
@@ -132,15 +195,19 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
-    return writeDocuments(this, writes, mode)
+    return writeDocuments(this, writes, mode, this.#server.functions)
   }
 
   writeLater(writes: readonly DocumentWrite[], mode: EditMode): void {
     this.#server.keep(this.writeDocuments(writes, mode))
   }
 
+  openDesign(name: string): Promise<DesignFunctions> {
+    return openDesign(this, this.#server.functions, name)
+  }
+
   info(): Promise<DatabaseInfo> {
-    return readInfo(this.database)
+    return readInfo(this.database, this.#server.clock())
   }
 
   printSequence(seq: number): string {
@@ -152,15 +219,63 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   async setSecurity(text: Buffer): Promise<void> {
-    if (this.#server.dialect.serverAdminForIndexAndSecurity) serverAdminCheck(this.user)
+    // The specification refuses with 401 whoever asks; admins of the database may in both dialects.
+    if (this.#server.dialect.serverAdminForIndexAndSecurity) maintenanceCheck(this.user, this.security)
     else adminCheck(this.user, this.security)
     parseSecurity(JSON.parse(text.toString()))
     await this.database.setSecurity(text)
   }
+
+  revisionLimit(): Promise<number> {
+    return this.database.revisionLimit()
+  }
+
+  async setRevisionLimit(limit: number): Promise<void> {
+    adminCheck(this.user, this.security)
+    await this.database.setRevisionLimit(limit)
+  }
+
+  purgedInfosLimit(): Promise<number> {
+    return this.database.purgedInfosLimit()
+  }
+
+  async setPurgedInfosLimit(limit: number): Promise<void> {
+    serverAdminCheck(this.user)
+    await this.database.setPurgedInfosLimit(limit)
+  }
+
+  purge(requests: readonly PurgeRequest[], limits: PurgeLimits): Promise<Revision[][]> {
+    return purgeDocuments(this, requests, limits)
+  }
+
+  purges(): Promise<PurgeRequest[]> {
+    return listPurges(this.database)
+  }
+
+  compact(): void {
+    maintenanceCheck(this.user, this.security)
+    const { activeTasks: tasks, clock } = this.#server
+    this.#server.inBackground(`compaction of ${this.name}`, signal =>
+      compactDatabase(this.database, { tasks, clock }, signal),
+    )
+  }
+
+  async compactDesign(id: string): Promise<void> {
+    maintenanceCheck(this.user, this.security)
+    await this.readDocument(id)
+  }
+
+  async cleanUpViews(): Promise<void> {
+    maintenanceCheck(this.user, this.security)
+  }
 }
 
-export async function readInfo(database: Database): Promise<DatabaseInfo> {
-  const [head, size] = await Promise.all([database.head(), database.store.size()])
+export async function readInfo(database: Database, nowMs: number): Promise<DatabaseInfo> {
+  const [head, size, compactRunning] = await Promise.all([
+    database.head(),
+    database.store.size(),
+    isCompacting(database.store, nowMs),
+  ])
   const { createdMs, partitioned, q, n } = database.properties
   return {
     name: database.name,
@@ -173,7 +288,7 @@ export async function readInfo(database: Database): Promise<DatabaseInfo> {
     externalBytes: head.externalBytes,
     liveCount: head.liveCount,
     deletedCount: head.deletedCount,
-    compactRunning: false,
+    compactRunning,
     partitioned,
     q,
     n,

@@ -38,6 +38,8 @@ export interface ListingHead {
   readonly total: number | null
   readonly offset: number | null
   readonly updateSeq: number | null
+  /** Of the state it began with; null for local documents, which have no sequence. */
+  readonly state: string | null
 }
 
 export interface Listing extends ListingHead {
@@ -80,7 +82,7 @@ export async function listDocuments(
 ): Promise<Listing> {
   if (namespace === 'local') {
     const rows = limited(scanLocalDocuments(database.store, boundsOf(range), scanOf(range)), range)
-    return { total: null, offset: null, updateSeq: null, rows: listed(rows, listedLocal) }
+    return { ...NO_HEAD, rows: listed(rows, listedLocal) }
   }
   const head = await database.head()
   const before = await countBefore(database.store, namespace, range, head.liveCount)
@@ -90,9 +92,12 @@ export async function listDocuments(
     total,
     offset: Math.min(total, before + skip),
     updateSeq: head.updateSeq,
+    state: database.printSequence(head.updateSeq),
     rows: listed(scanRange(database.store, namespace, range, before), listedDocument),
   }
 }
+
+const NO_HEAD: ListingHead = { total: null, offset: null, updateSeq: null, state: null }
 
 export interface KeyedListing extends ListingHead {
   /** One row for each id, in order; undefined where there is no document. Deleted ones are shown. */
@@ -106,16 +111,14 @@ export async function listNamedDocuments(
   ids: readonly (string | undefined)[],
 ): Promise<KeyedListing> {
   if (namespace === 'local') {
-    return { total: null, offset: null, updateSeq: null, rows: named(database.store, ids, true) }
+    return { ...NO_HEAD, rows: named(database.store, ids, true) }
   }
   const head = await database.head()
   const total = await totalOf(database, namespace, head.liveCount)
-  return { total, offset: null, updateSeq: null, rows: named(database.store, ids, false) }
+  const state = database.printSequence(head.updateSeq)
+  const rows = named(database.store, ids, false)
+  return { total, offset: null, updateSeq: null, state, rows }
 }
-
-/** Is the id of this kind? A list of one kind leaves out the keys of others. */
-export const isOfNamespace = (id: string, namespace: Namespace): boolean =>
-  namespace === 'all' || id.startsWith(namespace === 'design' ? '_design/' : '_local/')
 
 /** How many live documents the list could show. */
 async function totalOf(
@@ -285,7 +288,9 @@ async function* named(
   ids: readonly (string | undefined)[],
   isLocal: boolean,
 ): AsyncGenerator<(ListedDocument | undefined)[], void, undefined> {
-  const keyOf = isLocal ? localKey : documentKey
+  // CouchDB shows local documents to those who know their ids in any list.
+  const isLocalId = (id: string): boolean => isLocal || id.startsWith('_local/')
+  const keyOf = (id: string): Buffer => (isLocalId(id) ? localKey(id) : documentKey(id))
   for (let at = 0; at < ids.length; ) {
     const rows = await store.read(function* (tx) {
       const found: (ListedDocument | undefined)[] = []
@@ -297,7 +302,7 @@ async function* named(
         for (const [index, id] of wanted.entries()) {
           const value = id === undefined ? undefined : values[index]
           bytes += value?.length ?? 0
-          found.push(value && namedRow(id as string, value, isLocal))
+          found.push(value && namedRow(id as string, value, isLocalId(id as string)))
         }
       }
       return found

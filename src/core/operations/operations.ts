@@ -15,15 +15,23 @@ import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
 import type { LocalDocument } from '../database/local-documents.ts'
+import type { PurgeRequest } from '../database/purge.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import type { StoredAttachment } from '../document/attachment.ts'
 import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { Task } from '../tasks/active-tasks.ts'
+import type { RevisionDifference } from './compare-revisions.ts'
+import type { UpdatesFeed, UpdatesQuery } from './database-updates.ts'
+import type { ChangesFeed, ChangesQuery } from './follow-changes.ts'
+import type { KeyedListing, Listing, ListingRange, Namespace } from './list-documents.ts'
+import type { Opened, OpenRequest } from './open-many.ts'
 import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
+import type { PurgeLimits } from './purge-documents.ts'
 import type { AttachmentView, ByteSpan } from './read-attachment.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
+import type { DesignFunctions } from './run-design-function.ts'
 import type { DocumentWrite } from './write-documents.ts'
 
 export interface ServerOperations {
@@ -38,6 +46,8 @@ export interface ServerOperations {
   databaseInfo(name: string): Promise<DatabaseInfo | undefined>
   createDatabase(user: User, name: string, options: NewDatabase): Promise<void>
   deleteDatabase(user: User, name: string): Promise<void>
+  /** What happened to databases. Fails when the query's sequence is malformed. */
+  openUpdates(query: UpdatesQuery): Promise<UpdatesFeed>
   /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
   open(user: User, name: string): Promise<DatabaseOperations>
   newIds(count: number): string[]
@@ -122,6 +132,10 @@ export interface DatabaseOperations {
 
   /** Fails for those who may not see all documents; lists, feeds and indexes ask it first. */
   requireListing(): void
+  /** True when the user sees parts of documents only: records must then not be copied to him, but read as documents. */
+  readonly narrowsDocuments: boolean
+  /** Fails when the query's sequence is malformed or its filter has no function. */
+  openChanges(query: ChangesQuery): Promise<ChangesFeed>
   /** Fails with `document_missing`, reason `missing` or `deleted`. */
   readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
   /** Undefined when all leaves of a document are asked for that never was. */
@@ -130,6 +144,19 @@ export interface DatabaseOperations {
     wanted: 'all' | readonly Revision[],
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined>
+  /** Many at once: one result per request, in order, in batches at the reader's pace. */
+  openMany(requests: readonly OpenRequest[], options: OpenOptions): AsyncIterable<Opened[]>
+  /** A range of ids. */
+  listDocuments(namespace: Namespace, range: ListingRange): Promise<Listing>
+  /** @param ids undefined stands for a key that is no id */
+  listNamedDocuments(
+    namespace: Namespace,
+    ids: readonly (string | undefined)[],
+  ): Promise<KeyedListing>
+  /** Documents of which some offered revision is missing here. */
+  compareRevisions(
+    offered: ReadonlyMap<string, readonly Revision[]>,
+  ): Promise<readonly RevisionDifference[]>
   /** Fails with `document_missing` or `attachment_missing`. */
   readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView>
   /** The bytes as they are stored. */
@@ -158,9 +185,26 @@ export interface DatabaseOperations {
   /** Writes soon; nobody is told how it ends. */
   writeLater(writes: readonly DocumentWrite[], mode: EditMode): void
 
+  /** The functions of `_design/{name}`. Fails with `document_missing`. */
+  openDesign(name: string): Promise<DesignFunctions>
+
   info(): Promise<DatabaseInfo>
   printSequence(seq: number): string
   /** The security object as JSON text. */
   securityText(): Promise<Buffer>
   setSecurity(text: Buffer): Promise<void>
+
+  revisionLimit(): Promise<number>
+  setRevisionLimit(limit: number): Promise<void>
+  purgedInfosLimit(): Promise<number>
+  setPurgedInfosLimit(limit: number): Promise<void>
+  /** The revisions that really went, one list per request. */
+  purge(requests: readonly PurgeRequest[], limits: PurgeLimits): Promise<Revision[][]>
+  purges(): Promise<PurgeRequest[]>
+  /** Begins a compaction and does not wait for it. */
+  compact(): void
+  /** The same for the indexes of a design document; fails with `document_missing`. */
+  compactDesign(id: string): Promise<void>
+  /** Removes indexes that no design document needs any more. */
+  cleanUpViews(): Promise<void>
 }

@@ -7,7 +7,7 @@ import { Failure } from '../../base/errors.ts'
 import { decodeContent, readContent } from '../database/attachment-contents.ts'
 import type { Database } from '../database/database.ts'
 import { contentKey } from '../database/keyspace.ts'
-import { findAttachment, type StoredAttachment } from '../document/attachment.ts'
+import { findAttachment, isLengthKnown, type StoredAttachment } from '../document/attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { DatabaseOperations } from './operations.ts'
 
@@ -56,20 +56,16 @@ export function plainBytes(
 ): AsyncIterable<Buffer> {
   if (attachment.encoding === 'identity') return storedBytes(database, attachment, span)
   const decoded = gunzipped(storedBytes(database, attachment))
-  const plain = knowsLength(attachment) ? ofLength(decoded, attachment.length) : decoded
+  const plain = isLengthKnown(attachment) ? ofLength(decoded, attachment.length) : decoded
   return span === undefined ? plain : spanOf(plain, span)
 }
-
-/** False for content that came as gzip, when its sender did not say how long it is. */
-export const knowsLength = ({ encoding, length, encodedLength }: StoredAttachment): boolean =>
-  encoding === 'identity' || length !== encodedLength
 
 /** Of the plain content, counted if need be. */
 export async function plainLength(
   database: Database,
   attachment: StoredAttachment,
 ): Promise<number> {
-  if (knowsLength(attachment)) return attachment.length
+  if (isLengthKnown(attachment)) return attachment.length
   let length = 0
   for await (const piece of plainBytes(database, attachment)) length += piece.length
   return length

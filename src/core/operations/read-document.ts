@@ -3,7 +3,7 @@
  * what else is asked for (history, conflicts) is decoded only then.
  */
 import { Failure } from '../../base/errors.ts'
-import type { Steps } from '../../engine/engine.ts'
+import type { ReadTx, Steps } from '../../engine/engine.ts'
 import type { Database } from '../database/database.ts'
 import { documentKey } from '../database/keyspace.ts'
 import { bodyOfRevision, loadDocument } from '../database/load-documents.ts'
@@ -13,7 +13,12 @@ import {
   type StoredDocument,
 } from '../database/stored-document.ts'
 import { decodeAttachments, type StoredAttachment } from '../document/attachment.ts'
-import { compareRevisions, type Revision, type RevisionPath } from '../document/revision.ts'
+import {
+  compareRevisions,
+  type Revision,
+  type RevisionPath,
+  sameRevision,
+} from '../document/revision.ts'
 import {
   conflicts,
   deletedConflicts,
@@ -89,26 +94,41 @@ export function openRevisions(
   wanted: 'all' | readonly Revision[],
   options: OpenOptions,
 ): Promise<OpenedRevision[] | undefined> {
-  return database.store.read(function* (tx) {
-    const bytes = yield* tx.get(documentKey(id))
-    if (bytes === undefined)
-      return wanted === 'all' ? undefined : wanted.map(missing => ({ missing }))
-    const document = decodeDocument(bytes, id)
-    const tree = decodeTree(document.tree)
-    const { found, lost } = select(tree, wanted, options.latest === true)
-    const opened: OpenedRevision[] = []
-    const bodiless: Revision[] = []
-    for (const node of found) {
-      const body = yield* bodyOfRevision(tx, document, node.bodyKey)
-      if (body === undefined) bodiless.push(node)
-      else
-        opened.push({
-          ok: viewOfRevision(id, node, body, options.revs === true ? tree : undefined),
-        })
-    }
-    return [...opened, ...[...bodiless, ...lost].map(rev => ({ missing: rev }))]
-  })
+  return database.store.read(tx => openRevisionsIn(tx, id, wanted, options))
 }
+
+export function* openRevisionsIn(
+  tx: ReadTx,
+  id: string,
+  wanted: 'all' | readonly Revision[],
+  options: OpenOptions,
+): Steps<OpenedRevision[] | undefined> {
+  const bytes = yield* tx.get(documentKey(id))
+  if (bytes === undefined) {
+    return wanted === 'all' ? undefined : wanted.map(missing => ({ missing }))
+  }
+  const document = decodeDocument(bytes, id)
+  if (!document.conflicted && isWinnerOnly(document, wanted)) {
+    return [{ ok: viewOfWinner(document, { revs: options.revs === true }) }]
+  }
+  const tree = decodeTree(document.tree)
+  const { found, lost } = select(tree, wanted, options.latest === true)
+  const opened: OpenedRevision[] = []
+  const bodiless: Revision[] = []
+  for (const node of found) {
+    const body = yield* bodyOfRevision(tx, document, node.bodyKey)
+    if (body === undefined) bodiless.push(node)
+    else {
+      const history = options.revs === true ? tree : undefined
+      opened.push({ ok: viewOfRevision(id, node, body, history) })
+    }
+  }
+  return [...opened, ...[...bodiless, ...lost].map(rev => ({ missing: rev }))]
+}
+
+/** The usual case, for which the tree need not be read. */
+const isWinnerOnly = (document: StoredDocument, wanted: 'all' | readonly Revision[]): boolean =>
+  wanted === 'all' || (wanted.length === 1 && sameRevision(wanted[0] as Revision, document.winner))
 
 function select(
   tree: RevisionTree,

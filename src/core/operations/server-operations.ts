@@ -3,6 +3,7 @@
  * membership is decided; what needs more than membership asks again where it is done.
  */
 
+import { openCollator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
 import type { MetricsSnapshot } from '../../base/metrics.ts'
 import { UuidSource } from '../../base/uuid-source.ts'
@@ -19,12 +20,17 @@ import type { Catalog } from '../database/catalog.ts'
 import type { Database } from '../database/database.ts'
 import { isSystemDatabase } from '../database/database-name.ts'
 import { loadDocuments } from '../database/load-documents.ts'
+import type { UpdateLog } from '../database/update-log.ts'
+import { DesignCache } from '../design/design-cache.ts'
 import { DIALECTS, type Dialect } from '../dialect/dialect.ts'
 import { decodeAttachments } from '../document/attachment.ts'
 import { fromParts } from '../document/incoming-document.ts'
+import type { Compare } from '../mango/json-value.ts'
+import { viewCompare } from '../mango/view-compare.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import type { ListAllTasks, Task } from '../tasks/active-tasks.ts'
+import type { ActiveTasks, ListAllTasks, Task } from '../tasks/active-tasks.ts'
 import { PlainDatabaseOperations, readInfo } from './database-operations.ts'
+import { openUpdates, type UpdatesFeed, type UpdatesQuery } from './database-updates.ts'
 import { LocalNode } from './node-operations.ts'
 import type {
   DatabaseInfo,
@@ -36,16 +42,21 @@ import type {
 } from './operations.ts'
 import { type AttachmentPolicy, attachmentPolicyOf } from './prepare-attachments.ts'
 import { UsersDatabaseOperations } from './users-database-operations.ts'
+import type { FunctionParts } from './write-documents.ts'
 
 export interface ServerParts {
   readonly nodeName: string
   readonly catalog: Catalog
+  readonly updates: UpdateLog
   readonly configuration: Configuration
   readonly configurationWriter: ConfigurationWriter
   readonly authenticator: Authenticator
   /** The settings of authentication, made anew when the configuration changes. */
   readonly authSettings: () => AuthSettings
   readonly listTasks: ListAllTasks
+  /** Of this process. */
+  readonly tasks: ActiveTasks
+  readonly onBackgroundFailure: (name: string, thrown: unknown) => void
   readonly gatherMetrics: () => Promise<MetricsSnapshot>
   readonly gatherSystem: () => Promise<SystemFigures>
   /** Where functions of design documents run. */
@@ -58,16 +69,21 @@ export class LocalServer implements ServerOperations {
   readonly configuration: Configuration
   readonly authenticator: Authenticator
   readonly node: NodeOperations
+  readonly functions: FunctionParts
   readonly #parts: ServerParts
   readonly #attachmentPolicy: () => AttachmentPolicy
   readonly #hashQueue: HashQueue
   readonly #uuids = new UuidSource()
   readonly #kept = new Set<Promise<void>>()
+  #compare: Compare | undefined
+  /** Work that is asked to end when the server stops. */
+  readonly #background = new Set<AbortController>()
 
   constructor(parts: ServerParts) {
     this.#parts = parts
     this.#hashQueue = new HashQueue({ clock: parts.clock, wait: parts.wait })
     this.configuration = parts.configuration
+    this.functions = { designs: new DesignCache(), sandbox: parts.sandbox }
     this.#attachmentPolicy = attachmentPolicyOf(parts.configuration)
     this.authenticator = parts.authenticator
     this.node = new LocalNode({
@@ -102,7 +118,7 @@ export class LocalServer implements ServerOperations {
 
   async databaseInfo(name: string): Promise<DatabaseInfo | undefined> {
     const database = await this.#parts.catalog.find(name)
-    return database && (await readInfo(database))
+    return database && (await readInfo(database, this.#parts.clock()))
   }
 
   async createDatabase(user: User, name: string, options: NewDatabase): Promise<void> {
@@ -118,11 +134,17 @@ export class LocalServer implements ServerOperations {
       n: options.n ?? this.configuration.get(SETTINGS.clusterN),
       security: this.#firstSecurity(name),
     })
+    await this.#parts.updates.record('created', [name])
   }
 
   async deleteDatabase(user: User, name: string): Promise<void> {
     serverAdminCheck(user)
     await this.#parts.catalog.delete(name)
+    await this.#parts.updates.record('deleted', [name])
+  }
+
+  openUpdates(query: UpdatesQuery): Promise<UpdatesFeed> {
+    return openUpdates(this.#parts.updates, query)
   }
 
   async open(user: User, name: string): Promise<DatabaseOperations> {
@@ -168,6 +190,15 @@ export class LocalServer implements ServerOperations {
     )
   }
 
+  sandbox(): Sandbox {
+    return this.#parts.sandbox()
+  }
+
+  compare(): Compare {
+    this.#compare ??= viewCompare(openCollator())
+    return this.#compare
+  }
+
   keep(work: Promise<unknown>): void {
     const ended = work.then(
       () => {},
@@ -177,7 +208,21 @@ export class LocalServer implements ServerOperations {
     void ended.then(() => this.#kept.delete(ended))
   }
 
+  inBackground(name: string, work: (signal: AbortSignal) => Promise<void>): void {
+    const controller = new AbortController()
+    this.#background.add(controller)
+    const ended = work(controller.signal)
+      .catch(thrown => this.#parts.onBackgroundFailure(name, thrown))
+      .finally(() => this.#background.delete(controller))
+    this.keep(ended)
+  }
+
+  get activeTasks(): ActiveTasks {
+    return this.#parts.tasks
+  }
+
   async settle(): Promise<void> {
+    for (const controller of this.#background) controller.abort()
     while (this.#kept.size > 0) await Promise.all(this.#kept)
   }
 

@@ -49,6 +49,10 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
     if (!mayListUsers(this.#isAdmin, this.#settings)) serverAdminCheck(this.user)
   }
 
+  override get narrowsDocuments(): boolean {
+    return !this.#isAdmin
+  }
+
   override async readDocument(id: string, options?: ReadOptions): Promise<DocumentView> {
     if (isDesign(id)) this.#shown({ id, body: EMPTY_BODY })
     return this.#narrowed(await super.readDocument(id, options))

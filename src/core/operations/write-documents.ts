@@ -6,22 +6,34 @@
 import { Failure, isFailure } from '../../base/errors.ts'
 import { adminCheck } from '../auth/authorize.ts'
 import type { DocumentEdit, EditResult } from '../database/commit-edits.ts'
+import { isDesignId } from '../database/design-stamp.ts'
 import { writeLocalDocument } from '../database/local-documents.ts'
+import { checkFunctions } from '../design/check-functions.ts'
+import type { DesignCache } from '../design/design-cache.ts'
+import { validateUpdates } from '../design/validate-update.ts'
 import type { EditMode } from '../document/apply-edit.ts'
-import { validateDesignDocument } from '../document/design-document.ts'
+import { readDesignDocument, validateDesignDocument } from '../document/design-document.ts'
 import { printRevision, type Revision } from '../document/revision.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { DatabaseOperations } from './operations.ts'
 
 export type DocumentWrite = Omit<DocumentEdit, 'mode'>
+
+/** What functions of design documents need: where they are, and where they run. */
+export interface FunctionParts {
+  readonly designs: DesignCache
+  readonly sandbox: () => Sandbox
+}
 
 /** Attachments that were uploaded for writes that fail are discarded. */
 export async function writeDocuments(
   operations: DatabaseOperations,
   writes: readonly DocumentWrite[],
   mode: EditMode,
+  functions: FunctionParts,
 ): Promise<EditResult[]> {
   try {
-    const results = await writeAll(operations, writes, mode)
+    const results = await writeAll(operations, writes, mode, functions)
     for (const [index, { attachments }] of writes.entries()) {
       if (attachments !== undefined && !results[index]?.ok) {
         await operations.discardAttachments(attachments)
@@ -38,26 +50,33 @@ async function writeAll(
   operations: DatabaseOperations,
   writes: readonly DocumentWrite[],
   mode: EditMode,
+  functions: FunctionParts,
 ): Promise<EditResult[]> {
-  const results: (EditResult | undefined)[] = []
-  for (const write of writes) results.push(await firstRefusal(operations, write))
+  const { database, user } = operations
+  const results = new Array<EditResult | undefined>(writes.length).fill(undefined)
   const edits: DocumentEdit[] = []
   const places: number[] = []
-  let bytes = 0
   for (const [index, write] of writes.entries()) {
+    if (isDesign(write.id)) results[index] = await designRefusal(operations, write, functions)
+    else if (isLocal(write.id)) results[index] = await writeLocal(operations, write)
     if (results[index] !== undefined) continue
-    if (isLocal(write.id)) {
-      results[index] = await writeLocal(operations, write)
-      continue
-    }
-    bytes += write.document.body.length + PER_DOCUMENT_BYTES + inlineBytes(write.attachments)
     edits.push({ ...write, mode })
     places.push(index)
   }
-  const committed = await operations.database.write(edits, bytes)
-  for (const [index, result] of committed.entries()) results[places[index] as number] = result
+  const judged = await validateUpdates({ ...functions, database, user }, edits)
+  const accepted = judged === undefined ? edits : edits.filter((_, at) => judged[at] === undefined)
+  const committed = await database.write(accepted, bytesOf(accepted))
+  let next = 0
+  for (const [at, place] of places.entries()) {
+    results[place] = judged?.[at] ?? committed[next++]
+  }
   return results as EditResult[]
 }
+
+const bytesOf = (edits: readonly DocumentEdit[]): number =>
+  edits.reduce((sum, { document, attachments }) => {
+    return sum + document.body.length + PER_DOCUMENT_BYTES + inlineBytes(attachments)
+  }, 0)
 
 const PER_DOCUMENT_BYTES = 256
 
@@ -71,19 +90,20 @@ function inlineBytes(attachments: DocumentWrite['attachments']): number {
 }
 
 export const isLocal = (id: string): boolean => id.startsWith('_local/')
-export const isDesign = (id: string): boolean => id.startsWith('_design/')
+export const isDesign = isDesignId
 
-/** A failed document's result, or undefined when nothing speaks against it so far. */
-async function firstRefusal(
-  operations: DatabaseOperations,
-  write: DocumentWrite,
+/** The failed result of a design document that this user may not write or that breaks a rule. */
+async function designRefusal(
+  { user, security, database }: DatabaseOperations,
+  { document }: DocumentWrite,
+  { sandbox }: FunctionParts,
 ): Promise<EditResult | undefined> {
   try {
-    if (isDesign(write.id)) {
-      adminCheck(operations.user, operations.security)
-      if (!write.document.deleted)
-        validateDesignDocument(JSON.parse(write.document.body.toString()))
-    }
+    adminCheck(user, security)
+    if (document.deleted) return undefined
+    const fields = JSON.parse(document.body.toString()) as Record<string, unknown>
+    validateDesignDocument(fields, database.properties)
+    await checkFunctions(sandbox, database.store.id, readDesignDocument(fields))
     return undefined
   } catch (thrown) {
     if (!isFailure(thrown)) throw thrown

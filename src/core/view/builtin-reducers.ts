@@ -1,6 +1,6 @@
 /**
- * The reduce functions that have a name and no source. Names match by their beginning, as in CouchDB; a name that
- * begins with `_` and is none of these cannot be in a design document.
+ * The reduce functions that have a name and no source. Names match by their beginning, as in
+ * CouchDB; a name that begins with `_` and is none of these cannot be in a design document.
  */
 import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'

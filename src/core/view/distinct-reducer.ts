@@ -1,8 +1,9 @@
 /**
- * `_approx_count_distinct`: about how many different keys there are, by HyperLogLog with 2^11 registers (standard error
- * 2.3 %). Small sets are counted nearly exactly by linear counting.
+ * `_approx_count_distinct`: about how many different keys there are, by HyperLogLog with 2^11
+ * registers (standard error 2.3 %). Small sets are counted nearly exactly by linear counting.
  *
- * Format of a reduction: 00 and the filled registers as (number, two bytes; rank, one byte), or 01 and all registers.
+ * Format of a reduction: 00 and the filled registers as (number, two bytes; rank, one byte), or 01
+ * and all registers.
  */
 import type { ReduceJob } from '../indexing/reducer.ts'
 import type { ViewReducer } from './view-reducer.ts'

@@ -1,6 +1,7 @@
 /**
- * Sums without loss: integers stay exact at any size (bigint once they leave the safe range), anything else is a
- * double. View values that JavaScript emitted are doubles, but their sums may grow, and CouchDB adds them exactly.
+ * Sums without loss: integers stay exact at any size (bigint once they leave the safe range),
+ * anything else is a double. View values that JavaScript emitted are doubles, but their sums may
+ * grow, and CouchDB adds them exactly.
  */
 export type ExactNumber = number | bigint
 

@@ -1,9 +1,10 @@
 /**
- * Reduce functions written in JavaScript. They run elsewhere: `RunReduce` is the port to whoever runs them, and only
- * text crosses it. Here is what stands around the call: its input, the check that results shrink, and errors.
+ * Reduce functions written in JavaScript. They run elsewhere: `RunReduce` is the port to whoever
+ * runs them, and only text crosses it. Here is what stands around the call: its input, the check
+ * that results shrink, and errors.
  *
- * Format of a reduction: 00 and the JSON text of the value, or 01 and the JSON text of an error, which is what every
- * larger range then sums up to.
+ * Format of a reduction: 00 and the JSON text of the value, or 01 and the JSON text of an error,
+ * which is what every larger range then sums up to.
  */
 import type { ReduceJob } from '../indexing/reducer.ts'
 import { overflowReason } from './sum-reducer.ts'

@@ -1,6 +1,7 @@
 /**
- * Groups of keys: by the whole key, or by the first elements of keys that are arrays. Keys belong together when their
- * sort keys do, so texts that ICU holds for equal (`"a"` and `"a\u0000"`) are one group, named by its first row.
+ * Groups of keys: by the whole key, or by the first elements of keys that are arrays. Keys belong
+ * together when their sort keys do, so texts that ICU holds for equal (`"a"` and `"a\u0000"`) are
+ * one group, named by its first row.
  */
 import { assert } from '../../base/assert.ts'
 import { afterKey, type RowOrder } from '../indexing/row-order.ts'
@@ -26,7 +27,10 @@ const bounds = (keyText: Buffer, lower: Buffer): GroupBounds => ({
   upper: afterKey(lower),
 })
 
-/** The text of the array of the first `count` elements; undefined when the key is no array or has fewer. */
+/**
+ * The text of the array of the first `count` elements; undefined when the key is no array or has
+ * fewer.
+ */
 export function firstElements(text: Buffer, count: number): Buffer | undefined {
   if (text[0] !== OPEN_BRACKET) return undefined
   let depth = 0

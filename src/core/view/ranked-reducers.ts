@@ -1,6 +1,6 @@
 /**
- * `_top_N` and `_bottom_N`: the N greatest or least different values, by the order of keys, greatest or least first;
- * `_first` and `_last`: the value of the first or last row.
+ * `_top_N` and `_bottom_N`: the N greatest or least different values, by the order of keys,
+ * greatest or least first; `_first` and `_last`: the value of the first or last row.
  */
 import type { Collator } from '../../base/collate/collator.ts'
 import type { ReduceJob } from '../indexing/reducer.ts'

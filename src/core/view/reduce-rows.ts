@@ -1,4 +1,7 @@
-/** Reduced rows of a view for a planned query, as texts for the wire: `{"key":…,"value":…}`, in batches. */
+/**
+ * Reduced rows of a view for a planned query, as texts for the wire: `{"key":…,"value":…}`, in
+ * batches.
+ */
 import type { BlockIndex } from '../indexing/block-index.ts'
 import { groupingBy } from './group-key.ts'
 import type { ViewPlan } from './view-query.ts'

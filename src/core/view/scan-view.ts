@@ -1,7 +1,7 @@
 /**
- * Rows of a view for a planned query. `scanView` gives texts that go to the wire as they are: each is one row or
- * several joined the way rows are joined there, so that whole blocks pass without being looked at. `scanViewRows`
- * gives them one by one for those who add something to each.
+ * Rows of a view for a planned query. `scanView` gives texts that go to the wire as they are: each
+ * is one row or several joined the way rows are joined there, so that whole blocks pass without
+ * being looked at. `scanViewRows` gives them one by one for those who add something to each.
  */
 import type { BlockIndex, RowScan } from '../indexing/block-index.ts'
 import type { RowBlock, RowSlice } from '../indexing/row-block.ts'

@@ -1,9 +1,11 @@
 /**
- * `_stats`: sum, count, minimum, maximum and sum of squares of numbers; of arrays, element by element; objects with
- * these five members count as what they sum up. Any other value fails the whole index, as in CouchDB.
+ * `_stats`: sum, count, minimum, maximum and sum of squares of numbers; of arrays, element by
+ * element; objects with these five members count as what they sum up. Any other value fails the
+ * whole index, as in CouchDB.
  *
- * Format of a reduction: a byte (0: of numbers, 1: of arrays) and five doubles for each element; or, when integers have
- * outgrown doubles, the byte plus 2 and the numbers as text with commas between.
+ * Format of a reduction: a byte (0: of numbers, 1: of arrays) and five doubles for each element;
+ * or, when integers have outgrown doubles, the byte plus 2 and the numbers as text with commas
+ * between.
  */
 import { Failure } from '../../base/errors.ts'
 import type { ReduceJob } from '../indexing/reducer.ts'

@@ -1,7 +1,7 @@
 /**
- * `_sum`: adds numbers, arrays of numbers (element by element; a number counts as an array of one) and objects (member
- * by member, at any depth, members sorted by name). What cannot be added becomes a value that says so, and
- * stays what the range sums up to, as in CouchDB.
+ * `_sum`: adds numbers, arrays of numbers (element by element; a number counts as an array of one)
+ * and objects (member by member, at any depth, members sorted by name). What cannot be added
+ * becomes a value that says so, and stays what the range sums up to, as in CouchDB.
  */
 import type { ReduceJob } from '../indexing/reducer.ts'
 import { addNumbers, type ExactNumber, parseNumber, printNumber } from './exact-number.ts'

@@ -1,7 +1,8 @@
 /**
- * A query of a view, typed, and the checks that need no more than the view's definition. Wire names and the reading of
- * text are the HTTP layer's; here values have their types already. `planViewQuery` turns a query into ranges of places,
- * with CouchDB's rules, in CouchDB's order of complaints.
+ * A query of a view, typed, and the checks that need no more than the view's definition. Wire names
+ * and the reading of text are the HTTP layer's; here values have their types already.
+ * `planViewQuery` turns a query into ranges of places, with CouchDB's rules, in CouchDB's order of
+ * complaints.
  */
 import { Failure } from '../../base/errors.ts'
 import { afterKey, afterPlace, type RowOrder } from '../indexing/row-order.ts'
@@ -123,7 +124,10 @@ function rangesOf(query: ViewQuery, order: RowOrder): PlaceRange[] {
   return query.descending === true ? ranges.reverse() : ranges
 }
 
-/** Document ids count only together with a key. An empty one is as good as none, where the scan starts. */
+/**
+ * Document ids count only together with a key. An empty one is as good as none, where the scan
+ * starts.
+ */
 function rangeOf(query: ViewQuery, order: RowOrder): PlaceRange {
   const start = bound(
     order,

@@ -1,6 +1,7 @@
 /**
- * From the views of a design document to the trees of its index: views with the same map function and order share
- * their rows, and each different reduce function of them is one reducer of that tree.
+ * From the views of a design document to the trees of its index: views with the same map function
+ * and order share their rows, and each different reduce function of them is one reducer of that
+ * tree.
  */
 import type { Collation } from '../../base/collate/collator.ts'
 import type { TreeDefinition } from '../indexing/index-tree.ts'

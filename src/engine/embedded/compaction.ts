@@ -1,16 +1,19 @@
 /**
- * Gives a store a new file without the space that deleted data left behind, while reads and writes go on.
+ * Gives a store a new file without the space that deleted data left behind, while reads and writes
+ * go on.
  *
- * 1. The old file's state becomes 'journaling': from then on every write of every process notes the keys it touches.
+ * 1. The old file's state becomes 'journaling': from then on every write of every process notes the
+ *    keys it touches.
  * 2. The rows are copied in order and in slices, each slice from the newest state.
  * 3. The journal is replayed into the new file until little is left.
- * 4. Inside one write of the old file, so that nobody else writes: the rest is replayed, the new file is completed and
- *    synced, and the old file's state becomes 'moved'. That commit is the moment of change; every later operation
- *    of any process sees it and goes to the new file.
+ * 4. Inside one write of the old file, so that nobody else writes: the rest is replayed, the new
+ *    file is completed and synced, and the old file's state becomes 'moved'. That commit is the
+ *    moment of change; every later operation of any process sees it and goes to the new file.
  * 5. The catalog learns the new generation, the old file is removed.
  *
- * Dying before 4 leaves a file nobody knows and a journal nobody reads: the next compaction, the next sweep of the
- * folder, or a write that finds the owner dead clears them. Dying after 4 leaves an old file that points to the new one.
+ * Dying before 4 leaves a file nobody knows and a journal nobody reads: the next compaction, the
+ * next sweep of the folder, or a write that finds the owner dead clears them. Dying after 4 leaves
+ * an old file that points to the new one.
  */
 import { Failure } from '../../base/errors.ts'
 import type { StoreId } from '../engine.ts'
@@ -186,7 +189,8 @@ export class Compaction {
       writer.put(STATE_KEY, encodeState(LIVE))
     })
     copy.syncNow()
-    // Closed before anybody can be sent there: this process must not share a file handle that does not sync.
+    // Closed before anybody can be sent there: this process must not share a file handle that does
+    // not sync.
     copy.closeNow()
   }
 
@@ -204,7 +208,10 @@ export class Compaction {
     if (this.#parts.stopped()) throw new Failure('engine_closed')
   }
 
-  /** Back to a plain store, if it is still there and still ours; what hinders that is not worse than the failure. */
+  /**
+   * Back to a plain store, if it is still there and still ours; what hinders that is not worse than
+   * the failure.
+   */
   async #abandon(store: OpenStore): Promise<void> {
     await store.environment
       .write(writer => {

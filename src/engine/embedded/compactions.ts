@@ -1,7 +1,7 @@
 /**
- * The compactions of this process: at most one per store, and at most one per store among all processes, by a claim
- * in the catalog that is void when its process has died. Also keeps the journal inside writes while one is under way
- * anywhere, and ends journals that nobody will read.
+ * The compactions of this process: at most one per store, and at most one per store among all
+ * processes, by a claim in the catalog that is void when its process has died. Also keeps the
+ * journal inside writes while one is under way anywhere, and ends journals that nobody will read.
  */
 import { Failure } from '../../base/errors.ts'
 import type { StoreId } from '../engine.ts'

@@ -1,9 +1,11 @@
 /**
- * Keeps two servers from using one data folder. Taken by the primary process of a server, not by its children.
+ * Keeps two servers from using one data folder. Taken by the primary process of a server, not by
+ * its children.
  *
- * The lock is flock(2) on the file `LOCK`, called in the C library that Node itself is linked to: it ends with the process,
- * however that ends. Where it cannot be had (no such function, or a file system without it), a file with the process id
- * stands in; after a crash it is taken over once no process has that id. The id in the file is for messages otherwise.
+ * The lock is flock(2) on the file `LOCK`, called in the C library that Node itself is linked to:
+ * it ends with the process, however that ends. Where it cannot be had (no such function, or a file
+ * system without it), a file with the process id stands in; after a crash it is taken over once no
+ * process has that id. The id in the file is for messages otherwise.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -17,7 +19,10 @@ export interface DataFolderLock {
   release(): void
 }
 
-/** Fails with `storage_locked` when another process holds the folder; its id, if known, is in `detail.pid`. */
+/**
+ * Fails with `storage_locked` when another process holds the folder; its id, if known, is in
+ * `detail.pid`.
+ */
 export async function lockDataFolder(
   folder: string,
   loadFlock: () => Promise<Flock | undefined> = flockOfLibc,

@@ -1,16 +1,18 @@
 /**
  * The default engine: LMDB, one file per store, any number of processes on the same folder.
  *
- * What is promised about deleting in another process: once `deleteStore` has resolved anywhere, no process reads from or
- * writes to the old file. The deletion is a state inside the file (store-state.ts) that every read and write
- * looks at in its own transaction, so nothing has to be told to anybody for correctness. `forget` is for the disk: a
- * process that has the removed file open keeps its space until it touches the store, needs the room, or is told.
+ * What is promised about deleting in another process: once `deleteStore` has resolved anywhere, no
+ * process reads from or writes to the old file. The deletion is a state inside the file
+ * (store-state.ts) that every read and write looks at in its own transaction, so nothing has to be
+ * told to anybody for correctness. `forget` is for the disk: a process that has the removed file
+ * open keeps its space until it touches the store, needs the room, or is told.
  */
 import { Failure } from '../../base/errors.ts'
 import type { Engine, Store, StoreId } from '../engine.ts'
 import { Compactions } from './compactions.ts'
 import { EMBEDDED_LIMITS, OPEN_STORES_DEFAULT } from './embedded-limits.ts'
 import { EmbeddedStore } from './embedded-store.ts'
+import { keepBuffersMapped } from './keep-buffers-mapped.ts'
 import { OpenStores } from './open-stores.ts'
 import { liveRow, StoreCatalog } from './store-catalog.ts'
 import { removeStoreFile, storePath, syncFolder } from './store-files.ts'
@@ -22,8 +24,8 @@ export interface EmbeddedEngineOptions {
   /** Files open at once in this process. */
   readonly openStoresMax?: number
   /**
-   * Clears what crashed processes left behind. Only while no other process uses the folder: for the one that holds
-   * its lock, before it starts others.
+   * Clears what crashed processes left behind. Only while no other process uses the folder: for the
+   * one that holds its lock, before it starts others.
    */
   readonly sweep?: boolean
 }
@@ -41,6 +43,7 @@ export class EmbeddedEngine implements Engine {
   #closing: Promise<void> | undefined
 
   static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+    await keepBuffersMapped()
     const catalog = new StoreCatalog(options.folder)
     try {
       await syncFolder(options.folder)
@@ -80,7 +83,10 @@ export class EmbeddedEngine implements Engine {
     return this.#catalog.list().flatMap(([id, row]) => (row.deleting ? [] : [id]))
   }
 
-  /** Closes the file of a store in this process, for instance because another one has deleted or compacted it. */
+  /**
+   * Closes the file of a store in this process, for instance because another one has deleted or
+   * compacted it.
+   */
   async forget(id: StoreId): Promise<void> {
     this.#assertOpen()
     await this.#open.retire(id)

@@ -1,6 +1,6 @@
 /**
- * What the embedded engine promises to take. LMDB's own limit for keys is 1,978 bytes with 4 KiB pages; one byte is ours
- * and the rest is room for range bounds a little longer than any key.
+ * What the embedded engine promises to take. LMDB's own limit for keys is 1,978 bytes with 4 KiB
+ * pages; one byte is ours and the rest is room for range bounds a little longer than any key.
  */
 import type { EngineLimits, Range } from '../engine.ts'
 

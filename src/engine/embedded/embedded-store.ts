@@ -1,7 +1,8 @@
 /**
- * A store of the embedded engine. Each operation takes the file that is open now, looks at the file's state in the same
- * transaction, and starts over with the right file when the store has moved or gone. So an answer never comes
- * from a file that another process has replaced or deleted before the operation began.
+ * A store of the embedded engine. Each operation takes the file that is open now, looks at the
+ * file's state in the same transaction, and starts over with the right file when the store has
+ * moved or gone. So an answer never comes from a file that another process has replaced or deleted
+ * before the operation began.
  */
 import { Failure } from '../../base/errors.ts'
 import type {

@@ -1,8 +1,9 @@
 /**
  * The journal of a compaction: which keys were touched while the rows were being copied.
  *
- * One entry per write, under ascending numbers. An entry names keys and ranges, not values: whoever replays it makes the
- * new file agree with the old one at those keys, so entries may be replayed late, twice, and in any order.
+ * One entry per write, under ascending numbers. An entry names keys and ranges, not values: whoever
+ * replays it makes the new file agree with the old one at those keys, so entries may be replayed
+ * late, twice, and in any order.
  *
  *   entry = { 0x00 <2 bytes length> key | 0x01 <2 bytes length> start <2 bytes length> end } ...
  */

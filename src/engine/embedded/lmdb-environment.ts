@@ -1,16 +1,19 @@
 /**
- * One LMDB file, opened. The only file that knows the `lmdb` package, and it knows it well: the version is
- * pinned, and test/unit/engine/embedded/lmdb-environment.test.ts guards each trick used here.
+ * One LMDB file, opened. The only file that knows the `lmdb` package, and it knows it well: the
+ * version is pinned, and test/unit/engine/embedded/lmdb-environment.test.ts guards each trick used
+ * here.
  *
- * - Opening takes no write lock. The package opens its table inside a write transaction on the JavaScript
- *   thread; two processes that each wait there for the other's writer, which in turn waits for its own
- *   JavaScript thread, would wait forever. The main table needs no write transaction, so `openTable` uses a read one.
- * - Reads run in a read transaction of ours that is renewed by the first access and reset after the last: each
- *   read sees the newest commit of any process, and no snapshot stays open between two.
- * - Writes queue; those that wait together share one commit and one fsync, both off the JavaScript thread. The
- *   promise resolves when the bytes are durable (`overlappingSync: false`).
- * - A failed commit rejects with LMDB's own code. Without `#watchCommits` the package prints a stack, hides the code in
- *   a second promise, and never settles writes whose transaction could not even begin.
+ * - Opening takes no write lock. The package opens its table inside a write transaction on the
+ *   JavaScript thread; two processes that each wait there for the other's writer, which in turn
+ *   waits for its own JavaScript thread, would wait forever. The main table needs no write
+ *   transaction, so `openTable` uses a read one.
+ * - Reads run in a read transaction of ours that is renewed by the first access and reset after the
+ *   last: each read sees the newest commit of any process, and no snapshot stays open between two.
+ * - Writes queue; those that wait together share one commit and one fsync, both off the JavaScript
+ *   thread. The promise resolves when the bytes are durable (`overlappingSync: false`).
+ * - A failed commit rejects with LMDB's own code. Without `#watchCommits` the package prints a
+ *   stack, hides the code in a second promise, and never settles writes whose transaction could not
+ *   even begin.
  */
 import * as lmdb from 'lmdb'
 import { assert } from '../../base/assert.ts'
@@ -71,7 +74,9 @@ export class LmdbEnvironment {
   #broken: Failure | undefined
   #closing: Promise<void> | undefined
 
-  /** Opens the file, or makes an empty one: whether there should be one is for the caller to know. */
+  /**
+   * Opens the file, or makes an empty one: whether there should be one is for the caller to know.
+   */
   constructor(path: string, options: EnvironmentOptions = {}) {
     this.path = path
     assertOpenable(path)
@@ -114,8 +119,9 @@ export class LmdbEnvironment {
   }
 
   /**
-   * Runs `work` alone among all writers of all processes, and resolves when everything is durable. What `work`
-   * throws rejects the promise, but what it has put by then stays put: decide first, put afterwards.
+   * Runs `work` alone among all writers of all processes, and resolves when everything is durable.
+   * What `work` throws rejects the promise, but what it has put by then stays put: decide first,
+   * put afterwards.
    */
   write<T>(work: (writer: EnvironmentWriter) => T): Promise<T> {
     if (this.#broken !== undefined) return Promise.reject(this.#broken)
@@ -133,7 +139,9 @@ export class LmdbEnvironment {
     })
   }
 
-  /** Like `write`, but blocks the thread: for a file nobody else uses, within the write of another. */
+  /**
+   * Like `write`, but blocks the thread: for a file nobody else uses, within the write of another.
+   */
   writeSync(work: (writer: EnvironmentWriter) => void): void {
     try {
       this.#db.transactionSync(() => work(this.#writer))
@@ -215,9 +223,9 @@ export class LmdbEnvironment {
   }
 
   /**
-   * LMDB marks a transaction as failed when a put fails half way, so the commit of the whole group fails and
-   * nothing of it is written. Sizes are checked before, so no other failure is known; should one turn up, the commit
-   * that must not succeed is noticed in `#watchCommits`.
+   * LMDB marks a transaction as failed when a put fails half way, so the commit of the whole group
+   * fails and nothing of it is written. Sizes are checked before, so no other failure is known;
+   * should one turn up, the commit that must not succeed is noticed in `#watchCommits`.
    */
   #apply(step: () => unknown): void {
     try {
@@ -307,7 +315,10 @@ export class LmdbEnvironment {
     return result
   }
 
-  /** A transaction that could not begin settles nothing, now or ever: the writes of then all still wait. */
+  /**
+   * A transaction that could not begin settles nothing, now or ever: the writes of then all still
+   * wait.
+   */
   #breakIfStuck(before: readonly PendingWrite[], status: number): void {
     if (before.length === 0 || before.some(pending => !this.#waiting.has(pending))) return
     this.#broken = storageFailure(errorOf(status), this.path)
@@ -373,7 +384,8 @@ function openTable(path: string, noSync: boolean): NativeStore {
     noSubdir: true,
     maxDbs: 1,
     create: false,
-    // With it, the package keeps a promise of its own per batch that a failed commit rejects unheard: the process would end.
+    // With it, the package keeps a promise of its own per batch that a failed commit rejects
+    // unheard: the process would end.
     eventTurnBatching: false,
   }
   const Table = openAsClass(path, { ...options })
@@ -454,6 +466,9 @@ const {
     resetTxn(address: number): void
     lmdbError(status: number): never
   }
-  /** Large values come as views of the map; otherwise the scratch buffer would grow with them and stay. */
+  /**
+   * Large values come as views of the map; otherwise the scratch buffer would grow with them and
+   * stay.
+   */
   readonly v8AccelerationEnabled: boolean
 }

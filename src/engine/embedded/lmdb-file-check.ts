@@ -1,11 +1,13 @@
 /**
- * Looks at a file before LMDB opens it. The pinned `lmdb` package ends the process with a segmentation fault when opening
- * fails inside it, so whatever can be known before is found out here and becomes a Failure: a file that is something
- * else or was cut short, missing rights, no file handles left.
+ * Looks at a file before LMDB opens it. The pinned `lmdb` package ends the process with a
+ * segmentation fault when opening fails inside it, so whatever can be known before is found out
+ * here and becomes a Failure: a file that is something else or was cut short, missing rights, no
+ * file handles left.
  *
- * Only the data file is opened. The lock file must not be: closing any handle on it drops this process's locks.
+ * Only the data file is opened. The lock file must not be: closing any handle on it drops this
+ * process's locks.
  *
- *   page header, 24 bytes: 18-19 flags (8 for a meta page); then the meta: 24-27 magic, 28-29 version, 48-51 page size
+ *   bytes 18-19 flags of the page (8: meta)   24-27 magic   28-29 version   48-51 page size
  */
 import fs from 'node:fs'
 import path from 'node:path'

@@ -1,9 +1,10 @@
 /**
- * The files this process has open, at most so many at once. Opening finds the right file of a store; the least
- * recently used one that has no write under way is closed to make room.
+ * The files this process has open, at most so many at once. Opening finds the right file of a
+ * store; the least recently used one that has no write under way is closed to make room.
  *
- * Reads run within one turn of the event loop, so a file without pending writes may be closed between any two turns. `now`
- * hands out what is open for use in the same turn; `open` is the slow way. A compaction `pin`s its file.
+ * Reads run within one turn of the event loop, so a file without pending writes may be closed
+ * between any two turns. `now` hands out what is open for use in the same turn; `open` is the slow
+ * way. A compaction `pin`s its file.
  */
 import { Failure } from '../../base/errors.ts'
 import type { StoreId } from '../engine.ts'
@@ -50,7 +51,9 @@ export class OpenStores {
     return this.#slots.size
   }
 
-  /** The open file of a store for use in this turn, or `undefined`: then `open` it and ask again. */
+  /**
+   * The open file of a store for use in this turn, or `undefined`: then `open` it and ask again.
+   */
   now(id: StoreId): OpenStore | undefined {
     const slot = this.#slots.get(id)
     if (slot === undefined || this.#closed) return undefined
@@ -79,7 +82,10 @@ export class OpenStores {
     }
   }
 
-  /** Closes the file of a store; the next use opens what is right by then. Pass `store` to close only that one. */
+  /**
+   * Closes the file of a store; the next use opens what is right by then. Pass `store` to close
+   * only that one.
+   */
   async retire(id: StoreId, store?: OpenStore): Promise<void> {
     await this.#opening.get(id)?.catch(() => {})
     const slot = this.#slots.get(id)
@@ -190,7 +196,8 @@ async function openComplete(file: string): Promise<CompleteFile | undefined> {
     await environment.close()
     throw error
   }
-  // The file was removed after we looked, and opening made an empty one. Its name is never used again.
+  // The file was removed after we looked, and opening made an empty one. Its name is never used
+  // again.
   await environment.close()
   await removeStoreFile(file)
   return undefined

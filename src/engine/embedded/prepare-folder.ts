@@ -1,6 +1,7 @@
 /**
  * Makes a data folder, or checks that an existing one is for us: it holds a file `FORMAT` with
- * `{"format":1,"engine":"embedded"}`. A folder is never read by a version that does not know its format.
+ * `{"format":1,"engine":"embedded"}`. A folder is never read by a version that does not know its
+ * format.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs/promises'
@@ -10,7 +11,10 @@ import { isMissingFile, storageFailure } from './storage-errors.ts'
 import { CATALOG_FILE, syncFolder } from './store-files.ts'
 
 export const FORMAT_FILE = 'FORMAT'
-/** Raise it with every change that an older version cannot read; docs/data-layout.md has a paragraph for each. */
+/**
+ * Raise it with every change that an older version cannot read; docs/data-layout.md has a paragraph
+ * for each.
+ */
 export const FORMAT_NUMBER = 1
 
 export async function prepareFolder(folder: string, engine: string): Promise<void> {
@@ -60,12 +64,14 @@ function checkFormat(folder: string, text: string, engine: string): void {
   if (found.format > FORMAT_NUMBER) {
     throw new Failure('storage_newer', {
       subject: folder,
-      reason: `the data has format ${found.format}, this version knows ${FORMAT_NUMBER}: use a newer version`,
+      reason: `the data has format ${found.format}; this version knows ${FORMAT_NUMBER}, use a newer`,
     })
   }
   if (found.engine !== engine) {
-    const reason = `the folder belongs to the engine "${found.engine}", not "${engine}": use another folder`
-    throw corrupt(file, reason)
+    throw corrupt(
+      file,
+      `the folder is one of engine "${found.engine}"; use another for "${engine}"`,
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Keys inside a store's file. The first byte says whose a key is: 0x01 goes before every key of the store's
- * user, 0x00 before ours. The byte is added and taken off while LMDB copies the key anyway, so it costs no
- * allocation, and a user's range can never reach a reserved key.
+ * Keys inside a store's file. The first byte says whose a key is: 0x01 goes before every key of the
+ * store's user, 0x00 before ours. The byte is added and taken off while LMDB copies the key anyway,
+ * so it costs no allocation, and a user's range can never reach a reserved key.
  *
  *   00 's'                  state of the file (store-state.ts)
  *   00 'j' <8 bytes number> journal of a compaction under way (journal.ts)
@@ -23,7 +23,9 @@ export type StoredKey = Key | ReservedKey
 const OURS = 0x00
 const USERS = 0x01
 
-/** What LMDB's binding calls to write a key into its scratch buffer; returns the position behind it. */
+/**
+ * What LMDB's binding calls to write a key into its scratch buffer; returns the position behind it.
+ */
 export function writeStoredKey(key: StoredKey, target: Uint8Array, start: number): number {
   if (key instanceof ReservedKey) {
     target[start] = OURS
@@ -35,7 +37,9 @@ export function writeStoredKey(key: StoredKey, target: Uint8Array, start: number
   return start + 1 + key.length
 }
 
-/** The other way; the first byte is dropped, whoever asked for a range knows whose keys it holds. */
+/**
+ * The other way; the first byte is dropped, whoever asked for a range knows whose keys it holds.
+ */
 export function readStoredKey(source: Uint8Array, start: number, end: number): Buffer {
   const key = Buffer.allocUnsafe(end - start - 1)
   key.set(source.subarray(start + 1, end))

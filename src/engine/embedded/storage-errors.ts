@@ -1,5 +1,6 @@
 /**
- * Turns what LMDB and the file system throw into Failures with one-line reasons. The original error stays as the cause.
+ * Turns what LMDB and the file system throw into Failures with one-line reasons. The original error
+ * stays as the cause.
  */
 import { statfsSync } from 'node:fs'
 import os from 'node:os'
@@ -43,8 +44,8 @@ export function storageFailure(thrown: unknown, subject: string): Failure {
 const FREE_BYTES_MIN = 16 * 1024 * 1024
 
 /**
- * For failed commits. LMDB reports a write that came out short as an input/output error; mostly that is the last write
- * before a disk is full, so the room that is left decides.
+ * For failed commits. LMDB reports a write that came out short as an input/output error; mostly
+ * that is the last write before a disk is full, so the room that is left decides.
  */
 export function commitFailure(
   thrown: unknown,
@@ -62,7 +63,10 @@ function freeBytesOf(folder: string): number {
   return bavail * bsize
 }
 
-/** The number LMDB gave, or the one behind a name such as `ENOSPC` from `node:fs`; 0 when there is none. */
+/**
+ * The number LMDB gave, or the one behind a name such as `ENOSPC` from `node:fs`; 0 when there is
+ * none.
+ */
 function codeNumber(error: Error): number {
   const code = (error as { code?: unknown }).code
   if (typeof code === 'number') return code > -30000 && code < 0 ? -code : code

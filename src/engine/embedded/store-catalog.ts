@@ -7,8 +7,9 @@
  *   bytes 7-12  generation a compaction is making, 0 when there is none
  *   bytes 13-16 process id of that compaction, or 0
  *
- * Being one LMDB file, it makes creating, deleting and claiming a compaction atomic among processes and safe against
- * their death. Generations come from a counter here, a block at a time, and are never used twice.
+ * Being one LMDB file, it makes creating, deleting and claiming a compaction atomic among processes
+ * and safe against their death. Generations come from a counter here, a block at a time, and are
+ * never used twice.
  */
 import path from 'node:path'
 import type { StoreId } from '../engine.ts'
@@ -53,8 +54,9 @@ export class StoreCatalog {
   }
 
   /**
-   * Replaces the row of a store by what `change` makes of it, durably: a row, `undefined` for none, or the very row it
-   * was given for no change. `change` may be run again. Resolves to the row before.
+   * Replaces the row of a store by what `change` makes of it, durably: a row, `undefined` for none,
+   * or the very row it was given for no change. `change` may be run again. Resolves to the row
+   * before.
    */
   update(
     id: StoreId,
@@ -82,7 +84,9 @@ export class StoreCatalog {
     return this.#nextGeneration++
   }
 
-  /** Makes sure that no generation up to `generation` is given out: for a catalog that is made anew. */
+  /**
+   * Makes sure that no generation up to `generation` is given out: for a catalog that is made anew.
+   */
   async skipGenerations(generation: number): Promise<void> {
     await this.#environment.write(writer => {
       if (readCounter(writer) <= generation) writeCounter(writer, generation + 1)

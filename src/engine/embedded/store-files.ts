@@ -1,7 +1,8 @@
 /**
- * Names and lives of the files in a data folder. `<store>.<generation>.mdb` holds a store, the same name with `-lock` is
- * LMDB's lock file. Generations are given out by the catalog and never used twice, so a path never changes its meaning:
- * a process that still has an old file open cannot share a lock file with a new one.
+ * Names and lives of the files in a data folder. `<store>.<generation>.mdb` holds a store, the same
+ * name with `-lock` is LMDB's lock file. Generations are given out by the catalog and never used
+ * twice, so a path never changes its meaning: a process that still has an old file open cannot
+ * share a lock file with a new one.
  */
 import { constants } from 'node:fs'
 import fs from 'node:fs/promises'
@@ -45,7 +46,10 @@ export async function removeStoreFile(file: string): Promise<void> {
   }
 }
 
-/** Makes new and removed names in a folder durable. LMDB syncs what is in a file, not that the file is there. */
+/**
+ * Makes new and removed names in a folder durable. LMDB syncs what is in a file, not that the file
+ * is there.
+ */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await fs.open(folder, constants.O_RDONLY)
   try {

@@ -1,6 +1,7 @@
 /**
- * The first and the last steps in the life of a store's file. Both can be cut off anywhere by a crash: a file that the
- * catalog does not name is a leftover, and a deletion that has begun is finished by whoever meets it next.
+ * The first and the last steps in the life of a store's file. Both can be cut off anywhere by a
+ * crash: a file that the catalog does not name is a leftover, and a deletion that has begun is
+ * finished by whoever meets it next.
  */
 import type { StoreId } from '../engine.ts'
 import { LmdbEnvironment } from './lmdb-environment.ts'
@@ -26,8 +27,9 @@ export async function createStoreFile(file: string): Promise<void> {
 }
 
 /**
- * Ends a store whose catalog row says 'deleting': marks its file, so that processes that have it open stop using it, takes
- * it out of the catalog, removes its files. The file must not be open in this process.
+ * Ends a store whose catalog row says 'deleting': marks its file, so that processes that have it
+ * open stop using it, takes it out of the catalog, removes its files. The file must not be open in
+ * this process.
  */
 export async function finishDeletion(
   folder: string,
@@ -49,7 +51,10 @@ export async function finishDeletion(
   for (const each of files) await removeStoreFile(storePath(folder, id, each))
 }
 
-/** Resolves to the state before; a file that has moved keeps saying so, for its successor has to be marked. */
+/**
+ * Resolves to the state before; a file that has moved keeps saying so, for its successor has to be
+ * marked.
+ */
 async function markDeleted(file: string): Promise<StoreState | undefined> {
   if ((await fileBytes(file)) === undefined) return undefined
   const environment = new LmdbEnvironment(file)

@@ -1,12 +1,14 @@
 /**
- * The state of a store's file, kept in the file under a reserved key, so that it changes with a commit and every
- * process sees the change at once: each read and each write looks at it first (0.2 µs).
+ * The state of a store's file, kept in the file under a reserved key, so that it changes with a
+ * commit and every process sees the change at once: each read and each write looks at it first (0.2
+ * µs).
  *
- *   byte 0      'L' live   'J' live, and writes keep a journal for a compaction   'M' moved   'D' deleted
+ *   byte 0      'L' live   'J' live, with a journal for a compaction   'M' moved   'D' deleted
  *   bytes 1-6   the generation that is being made ('J') or that took over ('M'), else 0
  *   bytes 7-10  process id of the compaction ('J'), else 0
  *
- * A file without a state was never completed. 'M' and 'D' are final: nothing is written to the file afterwards.
+ * A file without a state was never completed. 'M' and 'D' are final: nothing is written to the file
+ * afterwards.
  */
 import { Failure } from '../../base/errors.ts'
 import { ReservedKey } from './reserved-keys.ts'

@@ -1,9 +1,10 @@
 /**
- * What a work sees of a store: reads go straight to LMDB, changes wait in a list until the work has returned.
+ * What a work sees of a store: reads go straight to LMDB, changes wait in a list until the work has
+ * returned.
  *
- * So a work that throws leaves nothing behind, and reads inside a write show the state before it. `apply` runs in
- * the same turn inside the same LMDB transaction; sizes were checked when the change was made, see
- * `LmdbEnvironment.#apply` for why it is all or nothing.
+ * So a work that throws leaves nothing behind, and reads inside a write show the state before it.
+ * `apply` runs in the same turn inside the same LMDB transaction; sizes were checked when the
+ * change was made, see `LmdbEnvironment.#apply` for why it is all or nothing.
  */
 import { Failure } from '../../base/errors.ts'
 import type { BatchOptions, Entry, Key, Range, ReadTx, Steps, WriteTx } from '../engine.ts'

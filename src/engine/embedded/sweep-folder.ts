@@ -1,10 +1,11 @@
 /**
- * Clears what crashed processes left in a data folder. Only for the process that holds the folder's lock, before others
- * use the folder: it takes every unfinished claim for void.
+ * Clears what crashed processes left in a data folder. Only for the process that holds the folder's
+ * lock, before others use the folder: it takes every unfinished claim for void.
  *
- * A file that the catalog does not name is removed only when nothing can be lost: it is incomplete, empty, moved, deleted,
- * or the unfinished copy of a compaction. Any other is left alone. If the catalog itself is gone (it is new, yet there
- * are files of stores), it is made anew from the files.
+ * A file that the catalog does not name is removed only when nothing can be lost: it is incomplete,
+ * empty, moved, deleted, or the unfinished copy of a compaction. Any other is left alone. If the
+ * catalog itself is gone (it is new, yet there are files of stores), it is made anew from the
+ * files.
  */
 import { readdir } from 'node:fs/promises'
 import type { StoreId } from '../engine.ts'
@@ -35,7 +36,10 @@ export async function sweepFolder(folder: string, catalog: StoreCatalog): Promis
   }
 }
 
-/** A complete file that has not moved or been deleted is its store; a copy that was never moved to is not. */
+/**
+ * A complete file that has not moved or been deleted is its store; a copy that was never moved to
+ * is not.
+ */
 async function rebuildCatalog(
   folder: string,
   catalog: StoreCatalog,
@@ -80,7 +84,10 @@ async function removeIfWorthless(folder: string, file: StoreFile): Promise<void>
 const isServing = (state: StoreState): boolean =>
   state.kind === 'live' || state.kind === 'journaling'
 
-/** The state a file was found in; its journal, if there was one, is ended. `undefined` for missing or incomplete. */
+/**
+ * The state a file was found in; its journal, if there was one, is ended. `undefined` for missing
+ * or incomplete.
+ */
 async function settle(file: string): Promise<{ state: StoreState; hasRows: boolean } | undefined> {
   if ((await fileBytes(file)) === undefined) return undefined
   const environment = new LmdbEnvironment(file)

@@ -1,10 +1,10 @@
 /**
  * The simplest right answer to the engine port: each store is a sorted array in memory.
  *
- * For tests and for trying things out: nothing outlives the process. Reads and writes run at once and to
- * their end, so isolation and order come from JavaScript itself. Values are copied on the way in and out, which
- * keeps promise 7 without thought. Inserts in the middle move the tail of an array of references: fine for the
- * hundred thousand keys that tests use, not meant for millions.
+ * For tests and for trying things out: nothing outlives the process. Reads and writes run at once
+ * and to their end, so isolation and order come from JavaScript itself. Values are copied on the
+ * way in and out, which keeps promise 7 without thought. Inserts in the middle move the tail of an
+ * array of references: fine for the hundred thousand keys that tests use, not meant for millions.
  */
 import { Failure } from '../../base/errors.ts'
 import type { Engine, Store, StoreId } from '../engine.ts'

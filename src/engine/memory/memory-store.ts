@@ -1,6 +1,7 @@
 /**
- * A store of the memory engine. Works run to their end at once; changes are collected and applied after the
- * work returned, so a work that throws changes nothing and reads inside a write see the state before it.
+ * A store of the memory engine. Works run to their end at once; changes are collected and applied
+ * after the work returned, so a work that throws changes nothing and reads inside a write see the
+ * state before it.
  */
 import type {
   BatchOptions,

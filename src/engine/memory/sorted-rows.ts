@@ -1,6 +1,6 @@
 /**
- * Rows in key order: a list of short sorted blocks, searched by halving. An insert moves the rows of one block only.
- * Buffers are kept as given; `scan` hands out copies.
+ * Rows in key order: a list of short sorted blocks, searched by halving. An insert moves the rows
+ * of one block only. Buffers are kept as given; `scan` hands out copies.
  */
 import type { BatchOptions, Entry, Key, Range } from '../engine.ts'
 import { compareKeys } from '../key-order.ts'
@@ -13,7 +13,10 @@ interface Row {
   value: Buffer
 }
 
-/** Where a row is, or would be inserted: always a row's place, or behind the last one of the last block. */
+/**
+ * Where a row is, or would be inserted: always a row's place, or behind the last one of the last
+ * block.
+ */
 interface Place {
   readonly block: number
   readonly at: number

@@ -5,14 +5,13 @@
  * content.
  */
 import { Failure } from '../../base/errors.ts'
-import type { StoredAttachment } from '../../core/document/attachment.ts'
+import { isLengthKnown, type StoredAttachment } from '../../core/document/attachment.ts'
 import { parseRevision, type Revision } from '../../core/document/revision.ts'
 import { matchesEtag, notModifiedReply, quoteEtag } from '../kit/conditional.ts'
 import { multipartLength, newBoundary, writeMultipart } from '../kit/multipart-writer.ts'
 import { type ByteRange, parseRanges } from '../kit/ranges.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
-import { isLengthKnown } from './document-stream.ts'
 import type { Exchange } from './exchange.ts'
 
 export async function attachmentReply(

@@ -44,6 +44,8 @@ export async function putAttachment(exchange: Exchange): Promise<Reply> {
     status: 201,
     location: `/${encodePathPart(name)}`,
     etag: false,
+    batch: false,
+    mode: 'interactive',
   })
 }
 
@@ -61,6 +63,7 @@ export async function deleteAttachment(exchange: Exchange): Promise<Reply> {
     location: false,
     etag: exchange.dialect.attachmentDeleteEtag,
     batch: false,
+    mode: 'interactive',
   })
 }
 

@@ -8,7 +8,7 @@ import { authenticatedCheck, metricsCheck, serverAdminCheck } from '../../core/a
 import { isServerAdmin } from '../../core/auth/user.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import type { ServerOperations } from '../../core/operations/operations.ts'
-import type { Api } from '../kit/lifecycle.ts'
+import { type Api, dispatch } from '../kit/lifecycle.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
 import { type Match, Router } from '../kit/router.ts'
@@ -72,7 +72,10 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     request: HttpRequest,
     visitor: Visitor,
   ): Reply | Promise<Reply> {
-    return handler(new Exchange({ request, params, visitor, server: this.#server }))
+    const redirected = (other: HttpRequest) => dispatch(this, other, visitor)
+    return handler(
+      new Exchange({ request, params, visitor, server: this.#server, dispatch: redirected }),
+    )
   }
 
   /** Whatever no route matches is a place below a database that nobody lives at. */
@@ -85,7 +88,10 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     const jsonErrorIs400 = visitor?.route?.jsonErrorIs400 === true
     const { status, error, reason } = presentFailure(failure, dialect, jsonErrorIs400)
     const headers = ['Content-Type', jsonTypeFor(request, dialect)]
-    if (failure.code === 'method_not_allowed') headers.push('Allow', String(failure.detail.allow))
+    const { allow } = failure.detail
+    if (failure.code === 'method_not_allowed' && typeof allow === 'string') {
+      headers.push('Allow', allow)
+    }
     if (status === 401) {
       const redirect = this.#loginRedirect(request, reason)
       if (redirect !== undefined) return redirect
@@ -124,6 +130,7 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     if (name.startsWith('_') && !isServerAdmin(visitor.user) && !(await this.#exists(name))) {
       serverAdminCheck(visitor.user)
     }
+    if (route.serverAdmin === true) serverAdminCheck(visitor.user)
     visitor.database = await this.#server.open(visitor.user, name)
   }
 

@@ -79,7 +79,7 @@ function withEtag(exchange: Exchange, body: string): Reply {
 /** Of what a database is made on the embedded engine, as a number that grows with the layout. */
 const DISK_FORMAT_VERSION = 8
 
-function presentInfo(info: DatabaseInfo) {
+export function presentInfo(info: DatabaseInfo) {
   const quorum = Math.floor(info.n / 2) + 1
   return {
     instance_start_time: String(Math.floor(info.createdMs / 1000)),

@@ -3,7 +3,7 @@
  * piece at the reader's pace. Which attachments come with data is a choice of the reader (`attachments`, `atts_since`);
  * the others are stubs.
  */
-import type { StoredAttachment } from '../../core/document/attachment.ts'
+import { isLengthKnown, type StoredAttachment } from '../../core/document/attachment.ts'
 import { documentText } from '../../core/document/document-text.ts'
 import { type Revision, sameRevision } from '../../core/document/revision.ts'
 import type { DatabaseOperations } from '../../core/operations/operations.ts'
@@ -11,8 +11,8 @@ import type { DocumentView } from '../../core/operations/read-document.ts'
 import type { Query } from '../kit/url.ts'
 import { isTrue, parseRevisionList } from './parse-document.ts'
 import {
-  attachmentStub,
   attachmentStart,
+  attachmentStub,
   encodingInfo,
   metaMembers,
   type PresentOptions,
@@ -106,10 +106,6 @@ function lengthOf(pieces: readonly Piece[]): number | undefined {
   }
   return bytes
 }
-
-/** A client that sent gzip did not say how long the content is. */
-export const isLengthKnown = ({ encoding, length, encodedLength }: StoredAttachment): boolean =>
-  encoding === 'identity' || length !== encodedLength
 
 async function* write(
   source: AttachmentSource,

@@ -2,15 +2,31 @@
 import { Failure } from '../../base/errors.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import type { EditResult } from '../../core/database/commit-edits.ts'
+import type { EditMode } from '../../core/document/apply-edit.ts'
+import type { StoredAttachment } from '../../core/document/attachment.ts'
 import { validateDocumentId } from '../../core/document/document-id.ts'
 import { documentText } from '../../core/document/document-text.ts'
-import { fromParts, scanDocument } from '../../core/document/incoming-document.ts'
+import {
+  fromParts,
+  type IncomingDocument,
+  scanDocument,
+} from '../../core/document/incoming-document.ts'
 import { printRevision, type Revision } from '../../core/document/revision.ts'
-import type { DocumentWrite } from '../../core/operations/write-documents.ts'
+import type { DocumentView } from '../../core/operations/read-document.ts'
+import { type DocumentWrite, isLocal } from '../../core/operations/write-documents.ts'
 import { etagOf, notModifiedReply, quoteEtag } from '../kit/conditional.ts'
 import type { Reply } from '../kit/reply.ts'
+import {
+  dataChoice,
+  needsHistory,
+  parseDataWanted,
+  streamDocument,
+  withoutHistory,
+} from './document-stream.ts'
 import { encodePathPart } from './encode-path.ts'
 import type { Exchange } from './exchange.ts'
+import { isMultipart, receiveMultipart, relatedDocument } from './multipart-documents.ts'
+import { openRevisionsReply } from './open-revisions.ts'
 import {
   documentId,
   isTrue,
@@ -19,12 +35,17 @@ import {
   revisionOfRequest,
   withRevisionOfRequest,
 } from './parse-document.ts'
-import { hasMeta, presentDocument } from './present-document.ts'
+import { hasMeta, presentDocument, presentOptions } from './present-document.ts'
 
 export async function getDocument(exchange: Exchange): Promise<Reply> {
   const { query } = exchange.request
   const id = documentId(exchange)
-  const view = await exchange.database.readDocument(id, parseReadOptions(query))
+  if (isUnsplitDesign(exchange, id)) return redirectToDesign(exchange, id)
+  if (query.has('open_revs')) return openRevisionsReply(exchange, id)
+  const data = parseDataWanted(query)
+  const options = parseReadOptions(query)
+  const reading = needsHistory(data) ? { ...options, revs: true } : options
+  const view = await exchange.database.readDocument(id, reading)
   const headers: string[] = []
   if (!hasMeta(view)) {
     const etag = quoteEtag(printRevision(view.rev))
@@ -32,12 +53,40 @@ export async function getDocument(exchange: Exchange): Promise<Reply> {
     if (unchanged !== undefined) return unchanged
     headers.push('ETag', etag)
   }
-  const body = presentDocument(view, {
-    dialect: exchange.dialect,
-    attEncodingInfo: isTrue(query, 'att_encoding_info'),
-    printSequence: seq => exchange.database.printSequence(seq),
-  })
-  return exchange.json(200, body, headers)
+  if (data !== 'none' && view.attachments.length > 0) {
+    const shown = options.revs === true ? view : withoutHistory(view)
+    return documentWithData(exchange, shown, dataChoice(view, data), headers)
+  }
+  return exchange.json(200, presentDocument(view, presentOptions(exchange)), headers)
+}
+
+/** The document with the chosen attachments behind it, or in it for those who do not take that. */
+function documentWithData(
+  exchange: Exchange,
+  view: DocumentView,
+  hasData: (attachment: StoredAttachment) => boolean,
+  headers: readonly string[],
+): Reply {
+  const { request, database } = exchange
+  const options = presentOptions(exchange)
+  const related = request.accepts('multipart/related')
+    ? relatedDocument(database, view, hasData, options)
+    : undefined
+  if (related !== undefined) {
+    const { contentType, body, lengthBytes } = related
+    return { status: 200, headers: ['Content-Type', contentType, ...headers], body, lengthBytes }
+  }
+  const { body, lengthBytes } = streamDocument(database, view, hasData, options)
+  const reply = { status: 200, headers: ['Content-Type', exchange.jsonType, ...headers] }
+  const text = withLineFeed(body)
+  return lengthBytes === undefined
+    ? { ...reply, body: text }
+    : { ...reply, body: text, lengthBytes: lengthBytes + 1 }
+}
+
+async function* withLineFeed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer | string> {
+  yield* body
+  yield '\n'
 }
 
 export async function getLocalDocument(exchange: Exchange): Promise<Reply> {
@@ -55,10 +104,37 @@ export async function getLocalDocument(exchange: Exchange): Promise<Reply> {
 export async function putDocument(exchange: Exchange): Promise<Reply> {
   const id = documentId(exchange)
   validateDocumentId(id, idBytesMax(exchange))
-  const { document } = scanDocument(await exchange.request.bytes(), 0, limitsOf(exchange))
-  const write: DocumentWrite = { id, document: withRevisionOfRequest(document, exchange.request) }
+  if (isMultipart(exchange)) return putMultipart(exchange, id)
+  const received = scanDocument(await exchange.request.bytes(), 0, limitsOf(exchange)).document
+  const document = withRevisionOfRequest(received, exchange.request)
+  const attachments = await takeAttachments(exchange, id, document)
   const status = document.deleted ? 200 : 201
-  return writeOne(exchange, write, { status, location: true })
+  return writeOne(exchange, { id, document, ...attachments }, { status, location: true })
+}
+
+async function putMultipart(exchange: Exchange, id: string): Promise<Reply> {
+  const { request, database } = exchange
+  const received = await receiveMultipart(exchange, limitsOf(exchange), !isLocal(id))
+  const { attachments } = received
+  try {
+    const document = withRevisionOfRequest(received.document, request)
+    const status = document.deleted ? 200 : 201
+    return await writeOne(exchange, { id, document, attachments }, { status, location: true })
+  } catch (thrown) {
+    await database.discardAttachments(attachments)
+    throw thrown
+  }
+}
+
+/** The attachments that came inside a document, ready to be written with it. Local documents have none. */
+export async function takeAttachments(
+  { database }: Exchange,
+  id: string,
+  document: IncomingDocument,
+): Promise<Pick<DocumentWrite, 'attachments'>> {
+  const { attachments } = document
+  if (attachments === undefined || attachments.length === 0 || isLocal(id)) return {}
+  return { attachments: await database.prepareAttachments(attachments) }
 }
 
 export async function postDocument(exchange: Exchange): Promise<Reply> {
@@ -67,8 +143,10 @@ export async function postDocument(exchange: Exchange): Promise<Reply> {
   const { document } = scanDocument(bytes, 0, limitsOf(exchange))
   const id = document.id ?? (exchange.server.newIds(1)[0] as string)
   validateDocumentId(id, idBytesMax(exchange))
+  const attachments = await takeAttachments(exchange, id, document)
   const status = document.deleted ? 200 : 201
-  return writeOne(exchange, { id, document }, { status, location: true, etag: false })
+  const write = { id, document, ...attachments }
+  return writeOne(exchange, write, { status, location: true, etag: false })
 }
 
 export async function deleteDocument(exchange: Exchange): Promise<Reply> {
@@ -107,20 +185,23 @@ async function readSource(exchange: Exchange, id: string, rev: Revision | undefi
 
 interface WriteReply {
   readonly status: number
-  readonly location: boolean
+  /** A text is what follows the document's own path. */
+  readonly location: boolean | string
   readonly etag?: boolean
   readonly batch?: boolean
+  /** What the request asks for, where nothing is said here. */
+  readonly mode?: EditMode
 }
 
 /** Writes one document and answers `{ok, id, rev}`. */
 export async function writeOne(
   exchange: Exchange,
   write: DocumentWrite,
-  { status, location, etag = true, batch = true }: WriteReply,
+  { status, location, etag = true, batch = true, mode = modeOf(exchange) }: WriteReply,
 ): Promise<Reply> {
   const { request, database } = exchange
-  const mode = request.query.get('new_edits') === 'false' ? 'replicated' : 'interactive'
-  const headers = location ? ['Location', exchange.url(documentPath(exchange, write.id))] : []
+  const path = `${documentPath(exchange, write.id)}${location === true ? '' : location}`
+  const headers = location === false ? [] : ['Location', exchange.url(path)]
   if (batch && request.query.get('batch') === 'ok' && !write.document.deleted) {
     database.writeLater([write], mode)
     return exchange.value(202, { ok: true, id: write.id }, headers)
@@ -131,6 +212,9 @@ export async function writeOne(
   return exchange.value(status, { ok: true, id: write.id, rev }, headers)
 }
 
+const modeOf = ({ request }: Exchange): EditMode =>
+  request.query.get('new_edits') === 'false' ? 'replicated' : 'interactive'
+
 function revisionOf(result: EditResult | undefined): Revision {
   if (result?.ok) return result.rev
   throw result?.failure ?? new Failure('unexpected')
@@ -139,6 +223,10 @@ function revisionOf(result: EditResult | undefined): Revision {
 export function documentPath(exchange: Exchange, id: string): string {
   return `/${encodePathPart(exchange.database.name)}/${encodePathPart(id)}`
 }
+
+/** `_design%2Fx` in one segment. */
+const isUnsplitDesign = ({ request }: Exchange, id: string): boolean =>
+  id.startsWith('_design/') && request.segments[1] === id
 
 /** `_design%2Fx` in one segment: readers are sent to the canonical place. */
 export function redirectToDesign(exchange: Exchange, id: string): Reply {

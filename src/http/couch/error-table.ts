@@ -31,6 +31,7 @@ const ROWS = {
     error: 'requested_range_not_satisfiable',
     reason: 'Requested range not satisfiable',
   },
+  precondition_failed: { status: 412, error: 'precondition_failed' },
   route_missing: { status: 404, error: 'not_found', reason: 'missing' },
   unauthorized: {
     status: 401,

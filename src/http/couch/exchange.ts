@@ -19,6 +19,8 @@ export type Access = 'everybody' | 'user' | 'metrics' | 'lister' | 'admin' | 'da
 
 export interface CouchRoute extends RouteShape<Handler> {
   readonly access: Access
+  /** A database route that asks for a server admin before anything else. */
+  readonly serverAdmin?: boolean
   /** Invalid JSON is a 400 in every dialect: the endpoint's own table in the specification says so. */
   readonly jsonErrorIs400?: boolean
 }
@@ -31,6 +33,8 @@ export interface Visitor {
   readonly nodeLocal: boolean
   database?: DatabaseOperations
   route?: CouchRoute
+  /** Rewrites that the request went through. */
+  rewriteCount?: number
 }
 
 export interface ExchangeParts {
@@ -38,6 +42,8 @@ export interface ExchangeParts {
   readonly params: Params
   readonly visitor: Visitor
   readonly server: ServerOperations
+  /** Answers another request of the same visitor: rewrites. */
+  readonly dispatch: (request: HttpRequest) => Reply | Promise<Reply>
 }
 
 export class Exchange {
@@ -45,8 +51,10 @@ export class Exchange {
   readonly params: Params
   readonly visitor: Visitor
   readonly server: ServerOperations
+  readonly dispatch: ExchangeParts['dispatch']
 
-  constructor({ request, params, visitor, server }: ExchangeParts) {
+  constructor({ request, params, visitor, server, dispatch }: ExchangeParts) {
+    this.dispatch = dispatch
     this.request = request
     this.params = params
     this.visitor = visitor
@@ -100,11 +108,7 @@ export class Exchange {
   }
 
   async jsonObject(): Promise<Record<string, unknown>> {
-    const value = await this.jsonBody()
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return value as Record<string, unknown>
-    }
-    throw new Failure('request_invalid', { reason: 'Request body must be a JSON object' })
+    return requireObject(await this.jsonBody())
   }
 
   /** Most POST endpoints take nothing but JSON, spelt exactly so. */
@@ -113,6 +117,13 @@ export class Exchange {
     const reason = 'Content-Type must be application/json'
     throw new Failure('content_type_unsupported', { reason })
   }
+}
+
+export function requireObject(value: unknown): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>
+  }
+  throw new Failure('request_invalid', { reason: 'Request body must be a JSON object' })
 }
 
 const LINE_FEED = Buffer.from('\n')

@@ -109,7 +109,13 @@ export const errorPart = (json: string): OutgoingPart => ({
 })
 
 /** A result of `_bulk_get`: a revision, or why there is none (JSON text). */
-export type BulkGetPart = { readonly ok: DocumentView } | { readonly error: string }
+export type BulkGetPart = BulkGetRevision | { readonly error: string }
+
+export interface BulkGetRevision {
+  readonly ok: DocumentView
+  /** Which data goes with it, where that differs from what all get. */
+  readonly data?: DataWanted
+}
 
 /**
  * The results of `_bulk_get` as multipart. Its bytes are not those of `open_revs`: parts of documents with attachments
@@ -136,7 +142,7 @@ async function* bulkGetBody(
   for await (const result of results) {
     count++
     const { headers, body } =
-      'ok' in result ? bulkGetPart(exchange, result.ok, options) : errorPart(result.error)
+      'ok' in result ? bulkGetPart(exchange, result, options) : errorPart(result.error)
     yield `\r\n--${boundary}\r\n${headerLines(headers)}\r\n`
     if (Buffer.isBuffer(body)) yield body
     else yield* body
@@ -146,10 +152,10 @@ async function* bulkGetBody(
 
 function bulkGetPart(
   exchange: Exchange,
-  view: DocumentView,
+  { ok: view, data }: BulkGetRevision,
   options: RevisionOptions,
 ): OutgoingPart {
-  const part = revisionPart(exchange, view, options)
+  const part = revisionPart(exchange, view, { ...options, data: data ?? options.data })
   if (Buffer.isBuffer(part.body)) return part
   const names = ['X-Doc-Id', headerText(view.id), 'X-Rev-Id', printRevision(view.rev)]
   return { ...part, headers: [...names, ...part.headers] }

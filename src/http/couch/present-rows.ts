@@ -195,5 +195,5 @@ function putDecimal(bytes: Buffer, start: number, value: number): number {
     bytes[start] = 0x30 + value
     return start + 1
   }
-  return start + bytes.write(String(value), start, "latin1")
+  return start + bytes.write(String(value), start, 'latin1')
 }

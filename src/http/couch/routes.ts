@@ -4,6 +4,15 @@
  * handler asks is asked by its operation.
  */
 import {
+  deleteAttachment,
+  getAttachment,
+  putAttachment,
+  refuseLocalAttachment,
+} from './attachments.ts'
+import { postBulkDocs, postMissingRevs, postRevsDiff } from './bulk.ts'
+import { postBulkGet } from './bulk-get.ts'
+import { getChanges, postChanges } from './changes.ts'
+import {
   allDbs,
   deleteDatabase,
   getDatabase,
@@ -11,6 +20,15 @@ import {
   postDbsInfo,
   putDatabase,
 } from './databases.ts'
+import { getDbUpdates } from './db-updates.ts'
+import {
+  listView,
+  listWithoutName,
+  showDocument,
+  showWithoutName,
+  updateDocument,
+  updateWithoutName,
+} from './design-functions.ts'
 import {
   copyDocument,
   deleteDocument,
@@ -19,7 +37,38 @@ import {
   postDocument,
   putDocument,
 } from './documents.ts'
-import type { CouchRoute } from './exchange.ts'
+import type { CouchRoute, Handler } from './exchange.ts'
+import { postForm } from './form-upload.ts'
+import {
+  getAllDocs,
+  getDesignDocs,
+  getLocalDocs,
+  postAllDocs,
+  postDesignDocs,
+  postLocalDocs,
+  queryAllDocs,
+  queryDesignDocs,
+  queryLocalDocs,
+} from './listings.ts'
+import {
+  getPurgedInfos,
+  getPurgedInfosLimit,
+  getRevsLimit,
+  getSecurity,
+  getShardOf,
+  getShards,
+  postCompact,
+  postCompactDesign,
+  postEnsureFullCommit,
+  postPurge,
+  postSyncShards,
+  postTempView,
+  postViewCleanup,
+  putPurgedInfosLimit,
+  putRevsLimit,
+  putSecurity,
+  refuseLocalPlace,
+} from './maintenance.ts'
 import {
   deleteConfigValue,
   getClusterSetup,
@@ -33,8 +82,18 @@ import {
   reloadConfig,
 } from './node.ts'
 import { getPrometheus, getStats, getSystem, getVersions } from './node-stats.ts'
+import { rewrite } from './rewrites.ts'
 import { activeTasks, favicon, membership, up, uuids, welcome } from './server-info.ts'
 import { deleteSession, getSession, postSession } from './session.ts'
+
+/** For places that answer whatever the method is. */
+const anyMethod = (handler: Handler): Record<string, Handler> =>
+  Object.fromEntries(
+    ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'COPY', 'PATCH', 'OPTIONS'].map(method => [
+      method,
+      handler,
+    ]),
+  )
 
 // biome-ignore format: a table of contents is read line by line
 export const ROUTES: readonly CouchRoute[] = [
@@ -47,6 +106,7 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_dbs_info', methods: { GET: getDbsInfo, HEAD: getDbsInfo, POST: postDbsInfo }, access: 'lister' },
   { path: '/_membership', methods: { GET: membership }, access: 'admin' },
   { path: '/_active_tasks', methods: { GET: activeTasks, HEAD: activeTasks }, access: 'admin' },
+  { path: '/_db_updates', methods: { GET: getDbUpdates }, access: 'admin' },
   { path: '/_cluster_setup', methods: { GET: getClusterSetup, POST: postClusterSetup }, access: 'admin' },
   { path: '/_session', methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession }, access: 'everybody', jsonErrorIs400: true },
 
@@ -66,9 +126,50 @@ export const ROUTES: readonly CouchRoute[] = [
 
   // a database
   { path: '/{db}', methods: { DELETE: deleteDatabase, GET: getDatabase, HEAD: getDatabase, POST: postDocument, PUT: putDatabase }, allow: 'DELETE,GET,HEAD,POST', access: 'database' },
+  { path: '/{db}/_changes', methods: { GET: getChanges, POST: postChanges, HEAD: getChanges }, access: 'database', jsonErrorIs400: true },
+
+  { path: '/{db}/_all_docs', methods: { GET: getAllDocs, HEAD: getAllDocs, POST: postAllDocs }, access: 'database' },
+  { path: '/{db}/_all_docs/queries', methods: { POST: queryAllDocs }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_design_docs', methods: { GET: getDesignDocs, HEAD: getDesignDocs, POST: postDesignDocs }, access: 'database' },
+  { path: '/{db}/_design_docs/queries', methods: { POST: queryDesignDocs }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_local_docs', methods: { GET: getLocalDocs, HEAD: getLocalDocs, POST: postLocalDocs }, access: 'database' },
+  { path: '/{db}/_local_docs/queries', methods: { POST: queryLocalDocs }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_bulk_docs', methods: { POST: postBulkDocs }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_bulk_get', methods: { POST: postBulkGet }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_revs_diff', methods: { POST: postRevsDiff }, access: 'database' },
+  { path: '/{db}/_missing_revs', methods: { POST: postMissingRevs }, access: 'database' },
+  { path: '/{db}/_security', methods: { PUT: putSecurity, GET: getSecurity }, access: 'database' },
+  { path: '/{db}/_revs_limit', methods: { PUT: putRevsLimit, GET: getRevsLimit }, access: 'database' },
+  { path: '/{db}/_purged_infos_limit', methods: { GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit }, access: 'database', serverAdmin: true },
+  { path: '/{db}/_purged_infos', methods: { GET: getPurgedInfos }, access: 'database' },
+  { path: '/{db}/_purge', methods: { POST: postPurge }, access: 'database', serverAdmin: true },
+  { path: '/{db}/_ensure_full_commit', methods: { POST: postEnsureFullCommit }, access: 'database' },
+  { path: '/{db}/_compact', methods: { POST: postCompact }, access: 'database' },
+  { path: '/{db}/_compact/{ddoc}', methods: { POST: postCompactDesign }, access: 'database' },
+  { path: '/{db}/_view_cleanup', methods: { POST: postViewCleanup }, access: 'database' },
+  { path: '/{db}/_shards', methods: { GET: getShards }, access: 'database' },
+  { path: '/{db}/_shards/{id...}', methods: { GET: getShardOf }, access: 'database' },
+  { path: '/{db}/_sync_shards', methods: { POST: postSyncShards }, access: 'database', serverAdmin: true },
+  { path: '/{db}/_local', methods: { DELETE: refuseLocalPlace, GET: refuseLocalPlace, POST: refuseLocalPlace, PUT: refuseLocalPlace, COPY: refuseLocalPlace }, access: 'database' },
+  { path: '/{db}/_temp_view', methods: { POST: postTempView }, access: 'database' },
 
   // a document
-  { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
-  { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
-  { path: '/{db}/_local/{id}', methods: { DELETE: deleteDocument, GET: getLocalDocument, HEAD: getLocalDocument, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_local/{id}', methods: { DELETE: deleteDocument, GET: getLocalDocument, HEAD: getLocalDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+
+  // functions of a design document
+  { path: '/{db}/_design/{ddoc}/_show', methods: anyMethod(showWithoutName), access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_show/{rest...}', methods: anyMethod(showDocument), access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_list', methods: { GET: listWithoutName, POST: listWithoutName, HEAD: listWithoutName }, access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_list/{rest...}', methods: { GET: listView, POST: listView, HEAD: listView }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_design/{ddoc}/_update', methods: anyMethod(updateWithoutName), access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_update/{rest...}', methods: anyMethod(updateDocument), access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_rewrite', methods: anyMethod(rewrite), access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_rewrite/{rest...}', methods: anyMethod(rewrite), access: 'database' },
+
+  // an attachment
+  { path: '/{db}/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database' },
+  { path: '/{db}/_design/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database' },
+  { path: '/{db}/_local/{id}/{name...}', methods: { DELETE: refuseLocalAttachment, GET: refuseLocalAttachment, HEAD: refuseLocalAttachment, PUT: refuseLocalAttachment }, access: 'database' },
 ]

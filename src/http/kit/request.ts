@@ -129,6 +129,16 @@ export class HttpRequest {
     return typeof value === 'object' ? value.join(', ') : value
   }
 
+  /** In lower case; those that came, then those that a rewrite added. */
+  get headerNames(): string[] {
+    return Object.keys({ ...this.message.headers, ...this.#redirection?.headers })
+  }
+
+  /** A rewrite gave the request another body. */
+  get hasReplacedBody(): boolean {
+    return this.#redirection?.body !== undefined
+  }
+
   /** The first of several spellings that is there. */
   firstHeader(names: readonly string[]): string | undefined {
     for (const name of names) {

@@ -1,4 +1,7 @@
-/** What the port does not say: limits on open files, several users of a folder, leftovers, and a lost catalog. */
+/**
+ * What the port does not say: limits on open files, several users of a folder, leftovers, and a
+ * lost catalog.
+ */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
@@ -115,7 +118,7 @@ describe('EmbeddedEngine', () => {
     await assert.rejects(store.get(b('k1')), failsWith('store_missing'))
   })
 
-  it('a sweep finishes deletions, ends dead compactions, and removes what is worthless', async () => {
+  it('a sweep finishes deletions and compactions and removes what is worthless', async () => {
     const engine = await open()
     await put(await engine.createStore('kept'), 'a', '1')
     await put(await engine.createStore('half-deleted'), 'a', '1')

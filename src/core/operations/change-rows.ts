@@ -1,0 +1,132 @@
+/**
+ * Changes as rows to print: which revisions are listed, and the document in the cheapest form that will do. A winner
+ * without attachments, conflicts or anybody who may see only part of it stays the record it is stored as.
+ */
+import { isFailure } from '../../base/errors.ts'
+import type { Change } from '../database/changes.ts'
+import { decodeDocument, placesIn } from '../database/stored-document.ts'
+import type { Revision } from '../document/revision.ts'
+import type { JsonValue } from '../mango/json-value.ts'
+import { compileProjection, type Projection } from '../mango/projection.ts'
+import type { ChangeRow } from './follow-changes.ts'
+import { functionDocument } from './function-document.ts'
+import type { DatabaseOperations } from './operations.ts'
+import { type DocumentView, type ReadOptions, viewOfWinner } from './read-document.ts'
+
+export interface RowDocumentOptions {
+  readonly conflicts: boolean
+  /** Trim the document to these; all of it without. */
+  readonly fields?: readonly string[]
+}
+
+export type RowDocument =
+  /** The body is the record from `bodyStart` on; nothing goes behind it but `_deleted`. */
+  | {
+      readonly kind: 'record'
+      readonly rev: Revision
+      readonly record: Buffer
+      readonly bodyStart: number
+    }
+  | { readonly kind: 'view'; readonly view: DocumentView }
+  | { readonly kind: 'text'; readonly text: Buffer }
+
+export class RowBuilder {
+  readonly #operations: DatabaseOperations
+  readonly #allLeaves: boolean
+  readonly #documents: RowDocumentOptions | undefined
+  readonly #projection: Projection | undefined
+
+  constructor(
+    operations: DatabaseOperations,
+    query: { readonly allLeaves: boolean; readonly documents?: RowDocumentOptions },
+  ) {
+    this.#operations = operations
+    this.#allLeaves = query.allLeaves
+    this.#documents = query.documents
+    const fields = query.documents?.fields
+    this.#projection = fields === undefined ? undefined : compileProjection(fields)
+  }
+
+  get wantsRecords(): boolean {
+    return this.#documents !== undefined
+  }
+
+  /** All of the changes. */
+  async plain(changes: readonly Change[]): Promise<ChangeRow[]> {
+    const rows = changes.map(change => this.#row(change, this.#revsOf(change)))
+    return this.#narrowed(rows)
+  }
+
+  /** Those with revisions to list, up to a number. */
+  async filtered(
+    changes: readonly Change[],
+    listed: readonly (readonly Revision[] | undefined)[],
+    limit: number,
+  ): Promise<ChangeRow[]> {
+    const rows: ChangeRow[] = []
+    for (const [index, revs] of listed.entries()) {
+      if (revs === undefined) continue
+      if (rows.length >= limit) break
+      rows.push(this.#row(changes[index] as Change, revs))
+    }
+    return this.#narrowed(rows)
+  }
+
+  #revsOf({ leaves }: Change): readonly Revision[] {
+    return this.#allLeaves || leaves.length === 1 ? leaves : [leaves[0] as Revision]
+  }
+
+  #row(change: Change, revs: readonly Revision[]): ChangeRow {
+    const { seq, idBytes, deleted } = change
+    const document = this.#documents === undefined ? undefined : this.#documentOf(change)
+    return document === undefined
+      ? { seq, idBytes, deleted, revs }
+      : { seq, idBytes, deleted, revs, document }
+  }
+
+  #documentOf({ record, idBytes, leaves }: Change): RowDocument | undefined {
+    if (record === undefined) return undefined
+    const wantsConflicts = this.#documents?.conflicts === true
+    const { conflicted, hasAttachments, bodyStart } = placesIn(record)
+    const isPlain = !hasAttachments && !(conflicted && wantsConflicts)
+    if (isPlain && this.#projection === undefined) {
+      return { kind: 'record', rev: leaves[0] as Revision, record, bodyStart }
+    }
+    const stored = decodeDocument(record, idBytes.toString())
+    const view = viewOfWinner(stored, { conflicts: wantsConflicts })
+    return this.#projection === undefined ? { kind: 'view', view } : this.#projected(view)
+  }
+
+  #projected(view: DocumentView): RowDocument {
+    const whole = JSON.parse(functionDocument(view).toString()) as JsonValue
+    const trimmed = (this.#projection as Projection)(whole)
+    return { kind: 'text', text: Buffer.from(JSON.stringify(trimmed)) }
+  }
+
+  /** Where the user may see parts only, documents come through the door that knows which. */
+  async #narrowed(rows: ChangeRow[]): Promise<ChangeRow[]> {
+    if (this.#documents === undefined || !this.#operations.narrowsDocuments) return rows
+    const narrowed: ChangeRow[] = []
+    for (const { document, ...row } of rows) {
+      const view = document && (await readSeen(this.#operations, row.idBytes.toString(), SEEN))
+      narrowed.push(view === undefined ? row : { ...row, document: { kind: 'view', view } })
+    }
+    return narrowed
+  }
+}
+
+const SEEN: ReadOptions = { deleted: true }
+
+/** What the user may see of a document; undefined when that is nothing. */
+export async function readSeen(
+  operations: DatabaseOperations,
+  id: string,
+  options: ReadOptions,
+): Promise<DocumentView | undefined> {
+  try {
+    return await operations.readDocument(id, options)
+  } catch (thrown) {
+    if (isFailure(thrown, 'document_missing')) return undefined
+    throw thrown
+  }
+}
