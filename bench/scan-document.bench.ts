@@ -80,7 +80,7 @@ function compare(title: string, bytes: Buffer): void {
       count => {
         for (let index = 0; index < count; index++) {
           const { _id, ...body } = JSON.parse(bytes.toString('utf8'))
-          hash('md5', Buffer.from(JSON.stringify(body)), 'buffer')
+          Buffer.from(hash('md5', Buffer.from(JSON.stringify(body)), 'binary'), 'latin1')
         }
       },
     ],

@@ -13,6 +13,7 @@ import { bodyKeysOf, type RevisionTree } from '../document/revision-tree.ts'
 import { purgeLeaves } from '../document/trim-revisions.ts'
 import { ContentChanges } from './attachment-contents.ts'
 import { type DatabaseHead, decodeHead, encodeHead } from './database-head.ts'
+import { isDesignId, putDesignStamp } from './design-stamp.ts'
 import { DocumentState } from './document-state.ts'
 import { IdCountChanges } from './id-counts.ts'
 import {
@@ -77,6 +78,7 @@ class Purge {
   #liveCount: number
   #deletedCount: number
   #externalBytes: number
+  #designsChange = false
 
   constructor(tx: WriteTx, head: DatabaseHead) {
     this.#tx = tx
@@ -94,6 +96,7 @@ class Purge {
     if (tree === undefined) return []
     const { tree: rest, removed } = purgeLeaves(tree, revs)
     if (removed.length === 0) return []
+    this.#designsChange ||= isDesignId(id)
     yield* this.#dropBodies(state, tree, rest)
     if (rest === undefined) this.#remove(state)
     else yield* this.#replace(state, rest)
@@ -113,6 +116,7 @@ class Purge {
     })
     // Every purge is an event of its own in the order of changes.
     if (this.#seq === this.#before.updateSeq) this.#seq++
+    if (this.#designsChange) putDesignStamp(this.#tx, this.#seq)
     const oldest = Math.max(this.#before.oldestPurgeSeq, this.#purgeSeq - infosLimit + 1, 1)
     this.#tx.deleteRange({ start: PURGES.start, end: purgeKey(oldest) })
     this.#tx.put(

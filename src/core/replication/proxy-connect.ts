@@ -134,7 +134,10 @@ function readUntil(
           resolve(bytes.subarray(0, end))
           return
         }
-        if (bytes.length > ANSWER_BYTES_MAX) return closed()
+        if (bytes.length > ANSWER_BYTES_MAX) {
+          closed()
+          return
+        }
       }
     }
     socket.on('readable', read)

@@ -54,6 +54,8 @@ export interface RunParts {
   readonly onProgress: () => void
   /** The ends are there and may be used: from now on it can only be interrupted. */
   readonly onStarted: () => void
+  /** Cuts what is still under way at either end. */
+  readonly endPeers: () => void
 }
 
 export type ReplicationResult =
@@ -151,10 +153,14 @@ class Run {
       await this.#follow()
       await this.#settle()
       return await this.#finish()
+    } catch (thrown) {
+      if (signal.aborted && this.#failure === undefined) await this.#lastCheckpoint()
+      throw thrown
     } finally {
       clearInterval(timer)
       signal.removeEventListener('abort', stop)
       this.#stop.abort()
+      this.#parts.endPeers()
       await Promise.allSettled(this.#inFlight)
     }
   }
@@ -275,6 +281,19 @@ class Run {
     return { kind: 'done', checkpoint: await this.#checkpoint() }
   }
 
+  /** One that is stopped on purpose remembers how far it came, if that does not take long. */
+  async #lastCheckpoint(): Promise<void> {
+    const { throughSeq, checkpointedSeq } = this.#parts.progress
+    if (!this.#plan.useCheckpoints || sameSequence(throughSeq, checkpointedSeq)) return
+    let timer: NodeJS.Timeout | undefined
+    const tooLong = new Promise<void>(resolve => {
+      timer = setTimeout(resolve, LAST_CHECKPOINT_MS)
+    })
+    // Without it the next run repeats a little; that is no reason to fail.
+    await Promise.race([this.#checkpoint().catch(() => {}), tooLong])
+    clearTimeout(timer)
+  }
+
   #isCheckpointing = false
 
   #checkpointIfDue(): void {
@@ -327,6 +346,7 @@ class Run {
 }
 
 const CHECK_MS = 1000
+const LAST_CHECKPOINT_MS = 2000
 
 const wasReplaced = (which: string, peer: Peer): Failure =>
   new Failure('replication_failed', {
