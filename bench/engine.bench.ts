@@ -26,7 +26,8 @@ const value = Buffer.alloc(200, 0x61)
 
 const results: [string, string][] = []
 const report = (name: string, figure: number, unit: string): void => {
-  const text = `${figure >= 100 ? Math.round(figure).toLocaleString('en') : figure.toFixed(2)} ${unit}`
+  const rounded = figure >= 100 ? Math.round(figure).toLocaleString('en') : figure.toFixed(2)
+  const text = `${rounded} ${unit}`
   results.push([name, text])
   console.log(`${name.padEnd(52)} ${text}`)
 }

@@ -1,15 +1,15 @@
 /**
  * Starts the server from its sources in processes of their own, over a temporary folder, for benchmarks that want the
- * real thing. Tells what memory its processes take: anonymous memory only, since pages of the data files that happen to
- * be mapped belong to the operating system, which takes them back when it likes.
+ * real thing, and tells what they use.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { largestMemoryBytes, treeCpuMs, treeMemoryBytes } from '../test/support/process-figures.ts'
 
 export interface BenchServer {
   readonly port: number
@@ -46,10 +46,9 @@ export async function runServer(options: {
   return {
     port,
     authorization: `Basic ${Buffer.from('admin:pass').toString('base64')}`,
-    memoryBytes: () => Math.max(...tree(child.pid as number).map(anonymousBytes)),
-    totalMemoryBytes: () =>
-      tree(child.pid as number).reduce((sum, pid) => sum + anonymousBytes(pid), 0),
-    cpuMs: () => tree(child.pid as number).reduce((sum, pid) => sum + cpuMsOf(pid), 0),
+    memoryBytes: () => largestMemoryBytes(child.pid as number),
+    totalMemoryBytes: () => treeMemoryBytes(child.pid as number),
+    cpuMs: () => treeCpuMs(child.pid as number),
     async stop() {
       const exited = once(child, 'exit')
       child.kill('SIGTERM')
@@ -78,45 +77,4 @@ function portOf(child: ChildProcess): Promise<number> {
       if (found !== undefined) resolve(Number(found))
     })
   })
-}
-
-/** A process and all below it. */
-function tree(pid: number): number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    const parent = /^\d+$/.test(name) ? parentOf(Number(name)) : undefined
-    if (parent !== undefined) parents.set(Number(name), parent)
-  }
-  const found = [pid]
-  for (const each of found) {
-    for (const [child, parent] of parents) if (parent === each) found.push(child)
-  }
-  return found
-}
-
-const parentOf = (pid: number): number | undefined => statusField(pid, 'PPid')
-const anonymousBytes = (pid: number): number => (statusField(pid, 'RssAnon') ?? 0) * 1024
-
-/** The kernel counts in hundredths of a second. */
-function cpuMsOf(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /, '')
-      .split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
-  } catch {
-    // ended since it was listed
-    return 0
-  }
-}
-
-function statusField(pid: number, name: string): number | undefined {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    const value = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]
-    return value === undefined ? undefined : Number(value)
-  } catch {
-    // ended since it was listed
-    return undefined
-  }
 }

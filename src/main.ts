@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { isFailure } from './base/errors.ts'
 import { readCommandLine, USAGE } from './command-line.ts'
 import { runPrimary } from './processes/primary.ts'
+import { runReplicator } from './processes/replicator.ts'
 import { roleOfThisProcess } from './processes/roles.ts'
 import { runWorker } from './processes/worker.ts'
 import { VERSION } from './version.ts'
@@ -22,7 +23,9 @@ export async function main(argv: readonly string[]): Promise<void> {
 }
 
 async function runRole(argv: readonly string[]): Promise<void> {
-  if (roleOfThisProcess() === 'worker') return runWorker()
+  const role = roleOfThisProcess()
+  if (role === 'worker') return runWorker()
+  if (role === 'replicator') return runReplicator()
   const command = readCommandLine(argv, process.env)
   if (command.name === 'help') process.stdout.write(USAGE)
   else if (command.name === 'version') process.stdout.write(`gurney ${VERSION}\n`)

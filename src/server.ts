@@ -11,13 +11,18 @@ import { Authenticator } from './core/auth/authenticate.ts'
 import type { Configuration, ConfigurationWriter } from './core/configuration/configuration.ts'
 import { SETTINGS } from './core/configuration/settings.ts'
 import { Catalog } from './core/database/catalog.ts'
+import { isReplicatorDatabase } from './core/database/database-name.ts'
 import { UpdateLog } from './core/database/update-log.ts'
 import { UpdateRecorder } from './core/database/update-recorder.ts'
 import type { Notices } from './core/notices/notices.ts'
 import { authSettingsOf } from './core/operations/auth-configuration.ts'
 import type { SystemFigures } from './core/operations/operations.ts'
+import type { ReplicationOperations } from './core/operations/replication-operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
+import type { ClientTls } from './core/replication/http-client.ts'
+import { ReplicationService } from './core/replication/replication-service.ts'
+import { ReplicatorDatabaseOperations } from './core/replication/replicator-database.ts'
 import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
 import { LazySandbox } from './core/sandbox/lazy-sandbox.ts'
 import type { ActiveTasks, ListAllTasks } from './core/tasks/active-tasks.ts'
@@ -44,11 +49,16 @@ export interface ServerParts {
   /** The figures of all processes. */
   readonly gatherMetrics: () => Promise<MetricsSnapshot>
   readonly gatherSystem: () => Promise<SystemFigures>
+  /** Absent: replications run in this process. */
+  readonly replication?: ReplicationOperations
+  /** How replications show and check certificates. */
+  readonly replicationTls?: () => ClientTls
   readonly log: Log
   readonly clock: () => number
 }
 
 export interface Servers {
+  readonly replication: ReplicationOperations
   /** @param tls serves HTTPS with these certificates */
   readonly main: (tls?: TlsOptions) => HttpServer
   readonly nodeLocal: () => HttpServer
@@ -71,7 +81,7 @@ export function composeServers(parts: ServerParts): Servers {
     onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
   })
   const sandbox = new LazySandbox(() => sandboxOf(configuration, log))
-  const operations = new LocalServer({
+  const operations: LocalServer = new LocalServer({
     nodeName: parts.nodeName,
     catalog,
     updates,
@@ -85,10 +95,18 @@ export function composeServers(parts: ServerParts): Servers {
     gatherMetrics: parts.gatherMetrics,
     gatherSystem: parts.gatherSystem,
     sandbox: sandbox.current,
+    replication: () => replication,
+    openSpecial: opened =>
+      isReplicatorDatabase(opened.database.name)
+        ? new ReplicatorDatabaseOperations(opened)
+        : undefined,
     clock,
     wait: delay,
   })
   operations.keep(updates.reconcile(() => catalog.names()).catch(logUnrecorded(log)))
+  const here = parts.replication === undefined ? replicationHere(operations, parts) : undefined
+  const replication = (parts.replication ?? here) as ReplicationOperations
+  here?.start()
   const server = (nodeLocal: boolean, tls?: TlsOptions) =>
     new HttpServer({
       life: lifeOf(new CouchApi(operations, { nodeLocal }), parts),
@@ -98,13 +116,28 @@ export function composeServers(parts: ServerParts): Servers {
   return {
     main: tls => server(false, tls),
     nodeLocal: () => server(true),
+    replication,
     settle: async () => {
+      await here?.close()
       await operations.settle()
       await recorder.close()
     },
     close: () => sandbox.close(),
   }
 }
+
+const replicationHere = (operations: LocalServer, parts: ServerParts): ReplicationService =>
+  new ReplicationService({
+    server: operations,
+    notices: parts.notices,
+    tasks: parts.tasks,
+    tls:
+      parts.replicationTls ??
+      (() => ({ verify: parts.configuration.get(SETTINGS.replicationVerifyTls) })),
+    warn: (message, facts) => parts.log.warning(message, facts),
+    clock: parts.clock,
+    wait: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  })
 
 const logUnrecorded =
   (log: Log) =>

@@ -15,10 +15,11 @@ export interface OpenEngineOptions {
   /** Files open at once in this process (embedded). */
   readonly openStoresMax?: number
   /**
-   * Clear what crashed processes left behind (embedded): only while no other process uses the
-   * folder.
+   * Take the folder for this process tree (embedded): nobody else may use it, and what crashed
+   * processes left behind is cleared. For the primary, before it starts children; children open
+   * without.
    */
-  readonly sweep?: boolean
+  readonly exclusive?: boolean
 }
 
 /**
@@ -59,7 +60,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
 }
 
 async function openEmbedded(options: OpenEngineOptions): Promise<OpenedEngine> {
-  const { folder, openStoresMax, sweep } = options
+  const { folder, openStoresMax, exclusive = false } = options
   if (folder === undefined || folder === '') {
     throw new Failure('config_invalid', { subject: 'folder', reason: 'a data folder is needed' })
   }
@@ -72,10 +73,14 @@ async function openEmbedded(options: OpenEngineOptions): Promise<OpenedEngine> {
   const { prepareFolder } = await import('./embedded/prepare-folder.ts')
   const { EmbeddedEngine } = await import('./embedded/embedded-engine.ts')
   await prepareFolder(folder, 'embedded')
+  if (exclusive) {
+    const { lockDataFolder } = await import('./embedded/data-folder-lock.ts')
+    await lockDataFolder(folder)
+  }
   const engine = await EmbeddedEngine.open({
     folder,
     ...(openStoresMax === undefined ? {} : { openStoresMax }),
-    ...(sweep === undefined ? {} : { sweep }),
+    sweep: exclusive,
   })
   return new OpenedEngine(engine, id => engine.forget(id))
 }

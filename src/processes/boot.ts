@@ -49,6 +49,12 @@ export const TOPIC = {
   metrics: 'metrics',
   /** -> SystemFigures of all; primary to worker: of that one */
   system: 'system',
+  /** { user, body } -> ReplicateAnswer; the primary asks the replicator. So with the next two. */
+  replicate: 'replication.replicate',
+  /** -> JobView[] */
+  replicationJobs: 'replication.jobs',
+  /** SchedulerQuery -> SchedulerDocuments */
+  replicationDocuments: 'replication.documents',
   /** primary to worker: finish requests and go */
   drain: 'drain',
 } as const

@@ -13,7 +13,6 @@ import { SETTINGS } from '../core/configuration/settings.ts'
 import { Catalog } from '../core/database/catalog.ts'
 import { DIALECTS } from '../core/dialect/dialect.ts'
 import { Notices } from '../core/notices/notices.ts'
-import { lockDataFolder } from '../engine/embedded/data-folder-lock.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { Boot, ListenPlan } from './boot.ts'
 import { ConfigFiles } from './config-files.ts'
@@ -58,8 +57,7 @@ export async function runPrimary(options: ServeOptions): Promise<void> {
 
 /** Takes the folder for this process tree and brings what a crash left behind into order. */
 async function prepareStorage(kind: string, folder: string): Promise<void> {
-  const engine = await openEngine({ kind, folder })
-  if (engine.supports.persistence) await lockDataFolder(folder)
+  const engine = await openEngine({ kind, folder, exclusive: true })
   await Catalog.prepare(engine)
   await new Catalog(engine, new Notices()).sweep()
   await engine.close()

@@ -1,10 +1,12 @@
 /** Which part of the process tree this process is: the primary starts the others with this variable set. */
-export type Role = 'primary' | 'worker'
+export type Role = 'primary' | ChildRole
+export type ChildRole = 'worker' | 'replicator'
 
 const VARIABLE = 'GURNEY_PROCESS_ROLE'
 
 export const roleEnvironment = (role: Role): Record<string, string> => ({ [VARIABLE]: role })
 
 export function roleOfThisProcess(): Role {
-  return process.env[VARIABLE] === 'worker' ? 'worker' : 'primary'
+  const role = process.env[VARIABLE]
+  return role === 'worker' || role === 'replicator' ? role : 'primary'
 }

@@ -11,13 +11,17 @@ import { Configuration, type ConfigurationChange } from '../core/configuration/c
 import { SETTINGS } from '../core/configuration/settings.ts'
 import { type Notice, Notices } from '../core/notices/notices.ts'
 import type { SystemFigures } from '../core/operations/operations.ts'
+import type { ReplicationOperations } from '../core/operations/replication-operations.ts'
+import type { ClientTls } from '../core/replication/http-client.ts'
 import { ActiveTasks, type Task } from '../core/tasks/active-tasks.ts'
+import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
 import { composeServers, type Servers } from '../server.ts'
 import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { logOf } from './process-log.ts'
+import { REPLICATE_MS } from './replicator-link.ts'
 import { systemFigures } from './system-figures.ts'
 
 const DRAIN_MS = 8000
@@ -27,12 +31,40 @@ export async function runWorker(): Promise<void> {
   try {
     await startWorker(channel)
   } catch (thrown) {
-    await channel.request(TOPIC.failed, { reason: reasonOf(thrown) }).catch(() => {})
-    process.exit(1)
+    await refuseToStart(channel, thrown)
   }
 }
 
 async function startWorker(channel: Channel): Promise<void> {
+  const member = await joinTree(channel, { replicates: false })
+  const { servers, boot, configuration } = member
+  const { bound, open } = await listen(servers, boot.listen, configuration)
+  channel.on(TOPIC.drain, async () => {
+    await Promise.all(open.map(server => server.drain(DRAIN_MS)))
+    await leaveTree(member)
+  })
+  await channel.request(TOPIC.ready, bound)
+}
+
+/** Tells the primary why this process cannot start, and ends. */
+export async function refuseToStart(channel: Channel, thrown: unknown): Promise<never> {
+  await channel.request(TOPIC.failed, { reason: reasonOf(thrown) }).catch(() => {})
+  process.exit(1)
+}
+
+/** A process of the tree with everything it needs, hearing what the others do. */
+export interface TreeMember {
+  readonly boot: Boot
+  readonly configuration: Configuration
+  readonly engine: Engine
+  readonly servers: Servers
+}
+
+/** @param replicates this process runs the replications of all; memory is not shared, so there the one worker does */
+export async function joinTree(
+  channel: Channel,
+  { replicates }: { replicates: boolean },
+): Promise<TreeMember> {
   const boot = await channel.request<Boot>(TOPIC.boot, {})
   const configuration = new Configuration(sectionsOf(boot.sections))
   const log: Log = logOf(configuration, { worker: cluster.worker?.id })
@@ -40,6 +72,7 @@ async function startWorker(channel: Channel): Promise<void> {
   const notices = new Notices(notice => channel.notify(TOPIC.notice, notice))
   const tasks = new ActiveTasks()
   const metrics = new Metrics()
+  const isElsewhere = !replicates && boot.engine !== 'memory'
   const servers = composeServers({
     nodeName: boot.nodeName,
     engine,
@@ -55,6 +88,8 @@ async function startWorker(channel: Channel): Promise<void> {
     gatherSystem: () => channel.request<SystemFigures>(TOPIC.system, {}),
     listTasks: () => channel.request<Task[]>(TOPIC.tasks, {}),
     tasks,
+    ...(isElsewhere ? { replication: replicationElsewhere(channel) } : {}),
+    replicationTls: () => readReplicationTls(configuration),
     log,
     clock: Date.now,
   })
@@ -68,17 +103,24 @@ async function startWorker(channel: Channel): Promise<void> {
   channel.on(TOPIC.tasks, () => tasks.list())
   channel.on(TOPIC.metrics, () => metrics.snapshot())
   channel.on(TOPIC.system, systemFigures)
-  const { bound, open } = await listen(servers, boot.listen, configuration)
-  channel.on(TOPIC.drain, async () => {
-    await Promise.all(open.map(server => server.drain(DRAIN_MS)))
-    await servers.settle()
-    await servers.close()
-    await engine.close()
-    // The answer must leave before the process does.
-    setImmediate(() => process.disconnect?.())
-  })
-  await channel.request(TOPIC.ready, bound)
+  return { boot, configuration, engine, servers }
 }
+
+/** Finishes what was promised and ends the process. */
+export async function leaveTree({ servers, engine }: TreeMember): Promise<void> {
+  await servers.settle()
+  await servers.close()
+  await engine.close()
+  // The answer must leave before the process does.
+  setImmediate(() => process.disconnect?.())
+}
+
+const replicationElsewhere = (channel: Channel): ReplicationOperations => ({
+  replicate: ({ name, roles }, body) =>
+    channel.request(TOPIC.replicate, { user: { name, roles }, body }, REPLICATE_MS),
+  jobs: () => channel.request(TOPIC.replicationJobs, {}),
+  documents: query => channel.request(TOPIC.replicationDocuments, query),
+})
 
 async function listen(
   servers: Servers,
@@ -114,14 +156,7 @@ function listenFailure(thrown: unknown, host: string, port: number): Failure {
 }
 
 function readTls(configuration: Configuration): TlsOptions {
-  const read = (path: string, key: string): Buffer => {
-    try {
-      return readFileSync(path)
-    } catch (thrown) {
-      const reason = `[ssl] ${key} = ${path || '(nothing)'} cannot be read`
-      throw new Failure('config_invalid', { reason }, thrown)
-    }
-  }
+  const read = (path: string, key: string): Buffer => readPem(path, `[ssl] ${key}`)
   const versions = configuration.get(SETTINGS.tlsVersions)
   const ca = configuration.get(SETTINGS.tlsCaFile)
   const passphrase = configuration.get(SETTINGS.tlsPassword)
@@ -138,6 +173,28 @@ function readTls(configuration: Configuration): TlsOptions {
   }
 }
 
+/** Read anew for every replication: certificates are replaced while servers run. */
+function readReplicationTls(configuration: Configuration): ClientTls {
+  const read = (path: string, key: string): Buffer | undefined =>
+    path === '' ? undefined : readPem(path, `[replicator] ${key}`)
+  return {
+    verify: configuration.get(SETTINGS.replicationVerifyTls),
+    ca: read(configuration.get(SETTINGS.replicationCaFile), 'ssl_trusted_certificates_file'),
+    cert: read(configuration.get(SETTINGS.replicationCertFile), 'cert_file'),
+    key: read(configuration.get(SETTINGS.replicationKeyFile), 'key_file'),
+    passphrase: configuration.get(SETTINGS.replicationKeyPassword) || undefined,
+  }
+}
+
+function readPem(path: string, setting: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (thrown) {
+    const reason = `${setting} = ${path || '(nothing)'} cannot be read`
+    throw new Failure('config_invalid', { reason }, thrown)
+  }
+}
+
 const sectionsOf = (sections: Boot['sections']): Map<string, Map<string, string>> =>
   new Map(sections.map(([name, values]) => [name, new Map(values)]))
 
@@ -145,7 +202,7 @@ const sectionsOf = (sections: Boot['sections']): Map<string, Map<string, string>
 const withoutUndefined = (change: ConfigurationChange): Record<string, unknown> =>
   change.value === undefined ? { section: change.section, key: change.key } : { ...change }
 
-function pipeToPrimary() {
+export function pipeToPrimary() {
   return {
     send: (message: unknown) => void process.send?.(message),
     onMessage: (listener: (message: unknown) => void) => void process.on('message', listener),

@@ -2,21 +2,20 @@
  * Which databases there are. The truth is the `catalog` store: name -> identity and properties; every request asks
  * it, so a database made or deleted by one process is there or gone for all others at once.
  *
- * A database's data is a store of its own. Making one writes the store first and the name last; deleting takes the name
+ * A database's data is a store of its own, and so is each of its indexes, which go with it (`store-names.ts`). Making one writes the store first and the name last; deleting takes the name
  * away first: a crash between leaves a store without a name, which `sweep` removes at the next start.
  */
-import { randomBytes } from 'node:crypto'
 import { Failure, isFailure } from '../../base/errors.ts'
-import type { Engine, Key, Range, Store } from '../../engine/engine.ts'
+import type { Engine, Key, Range, Store, StoreId } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
 import { Database, type DatabaseProperties } from './database.ts'
 import { EMPTY_HEAD, encodeHead } from './database-head.ts'
 import { checkDatabaseName } from './database-name.ts'
 import { HEAD, PROPERTIES, SECURITY } from './keyspace.ts'
+import { isDatabaseStoreId, newDatabaseStoreId, readIndexStoreId } from './store-names.ts'
 import { UpdateLog } from './update-log.ts'
 
 const CATALOG_STORE = 'catalog'
-const STORE_PREFIX = 'db-'
 const NAMES: Range = { start: Buffer.of(0x01), end: Buffer.of(0x02) }
 
 interface CatalogEntry extends DatabaseProperties {
@@ -67,7 +66,7 @@ export class Catalog {
     if ((await this.#names.get(key)) !== undefined) throw exists(name)
     const { security, ...properties } = options
     const entry: CatalogEntry = {
-      storeId: STORE_PREFIX + randomBytes(12).toString('hex'),
+      storeId: newDatabaseStoreId(),
       ...properties,
     }
     await this.#createStore(entry, security)
@@ -96,6 +95,13 @@ export class Catalog {
     const { storeId } = JSON.parse(bytes.toString()) as CatalogEntry
     await this.#engine.deleteStore(storeId)
     this.#notices.publish({ kind: 'database_deleted', name, id: storeId })
+    await this.#deleteIndexes(storeId)
+  }
+
+  async #deleteIndexes(storeId: StoreId): Promise<void> {
+    for (const id of await this.#engine.listStores()) {
+      if (readIndexStoreId(id)?.databaseId === storeId) await this.#engine.deleteStore(id)
+    }
   }
 
   /** All names in byte order. */
@@ -114,7 +120,10 @@ export class Catalog {
       for (const row of rows) named.add((JSON.parse(row.value.toString()) as CatalogEntry).storeId)
     }
     const stores = await this.#engine.listStores()
-    const orphans = stores.filter(id => id.startsWith(STORE_PREFIX) && !named.has(id))
+    const orphans = stores.filter(id => {
+      const databaseId = isDatabaseStoreId(id) ? id : readIndexStoreId(id)?.databaseId
+      return databaseId !== undefined && !named.has(databaseId)
+    })
     for (const id of orphans) await this.#engine.deleteStore(id)
     return orphans.length
   }

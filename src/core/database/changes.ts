@@ -11,6 +11,7 @@ import type { Entry, ReadTx, Steps } from '../../engine/engine.ts'
 import type { Revision } from '../document/revision.ts'
 import { leaves } from '../document/revision-tree.ts'
 import { decodeTree } from '../document/revision-tree-codec.ts'
+import { decodeChange, encodeChange } from './change-entry.ts'
 import type { Database } from './database.ts'
 import { decodeHead } from './database-head.ts'
 import {
@@ -20,22 +21,57 @@ import {
   documentKeyOfIdBytes,
   documentsBetween,
   HEAD,
+  idOfKey,
   seqOfKey,
 } from './keyspace.ts'
 import { countAfter } from './sequence-counts.ts'
-import { decodeDocument, longIdOfDocument, type StoredDocument } from './stored-document.ts'
+import { decodeDocument, type StoredDocument } from './stored-document.ts'
 
-/** One document at its latest sequence. */
-export interface Change {
+/** One document at its latest sequence: the entry as it is stored, and where things are in it. */
+export class Change {
   readonly seq: number
-  /** UTF-8. */
-  readonly idBytes: Buffer
-  /** The winner is deleted. */
-  readonly deleted: boolean
-  /** Winner first. */
-  readonly leaves: readonly Revision[]
+  /** See `change-entry.ts`. */
+  readonly entry: Buffer
+  readonly leafCount: number
+  readonly winnerPos: number
+  readonly winnerStart: number
+  readonly winnerEnd: number
+  /** From here to the end of the entry is the id, as UTF-8. */
+  readonly idStart: number
   /** The document's record as it is stored, when it was asked for. */
-  readonly record?: Buffer
+  readonly record: Buffer | undefined
+
+  constructor(seq: number, entry: Buffer, record?: Buffer) {
+    const reader = new ByteReader(entry, 1)
+    this.seq = seq
+    this.entry = entry
+    this.record = record
+    this.leafCount = reader.varint()
+    this.winnerPos = reader.varint()
+    const idLength = reader.varint()
+    this.winnerStart = reader.position
+    reader.skip(idLength)
+    this.winnerEnd = reader.position
+    for (let left = this.leafCount - 1; left > 0; left--) {
+      reader.varint()
+      reader.skip(reader.varint())
+    }
+    this.idStart = reader.position
+  }
+
+  /** The winner is deleted. */
+  get deleted(): boolean {
+    return this.entry[0] === 1
+  }
+
+  get id(): string {
+    return this.entry.toString('utf8', this.idStart)
+  }
+
+  /** Winner first. */
+  get leaves(): readonly Revision[] {
+    return decodeChange(this.seq, this.entry).leaves
+  }
 }
 
 export interface ChangesBatch {
@@ -69,47 +105,38 @@ export function readChanges(database: Database, request: BatchRequest): Promise<
       : { start: changeKey(from + 1), end: changesAfter(from).end }
     const rows = yield* tx.scan(range, { limit, reverse: descending })
     const headSeq = decodeHead(head).updateSeq
-    const found = rows.map(decodeRow)
     const isLast = rows.length < limit
-    if (!withRecords) return { changes: found, headSeq, isLast }
-    const changes = yield* withRecordsOf(tx, found)
-    return { changes, headSeq, isLast: isLast && changes.length === found.length }
+    if (!withRecords) return { changes: rows.map(changeOfRow), headSeq, isLast }
+    const changes = yield* withRecordsOf(tx, rows)
+    return { changes, headSeq, isLast: isLast && changes.length === rows.length }
   })
 }
 
-function decodeRow(row: Entry): Change {
-  const reader = new ByteReader(row.value)
-  const deleted = reader.u8() === 1
-  const count = reader.varint()
-  const revs: Revision[] = [{ pos: reader.varint(), id: reader.run() }]
-  for (let left = count - 1; left > 0; left--) revs.push({ pos: reader.varint(), id: reader.run() })
-  return { seq: seqOfKey(row.key), deleted, leaves: revs, idBytes: reader.rest() }
-}
+const changeOfRow = ({ key, value }: Entry): Change => new Change(seqOfKey(key), value)
 
 /** As many of the changes, from the first on, as have records within the bound; at least one. */
-function* withRecordsOf(tx: ReadTx, changes: readonly Change[]): Steps<Change[]> {
+function* withRecordsOf(tx: ReadTx, rows: readonly Entry[]): Steps<Change[]> {
   const loaded: Change[] = []
   let bytes = 0
-  for (let at = 0; at < changes.length && bytes < RECORD_BYTES_MAX; at += RECORDS_STEP) {
-    const step = changes.slice(at, at + RECORDS_STEP)
-    const records = yield* tx.getMany(step.map(each => documentKeyOfIdBytes(each.idBytes)))
+  for (let at = 0; at < rows.length && bytes < RECORD_BYTES_MAX; at += RECORDS_STEP) {
+    const step = rows.slice(at, at + RECORDS_STEP).map(changeOfRow)
+    const records = yield* tx.getMany(step.map(keyOf))
     for (let index = 0; index < step.length; index++) {
-      const { seq, idBytes, deleted, leaves: revs } = step[index] as Change
+      const change = step[index] as Change
       const record = records[index]
       bytes += record?.length ?? 0
-      loaded.push(
-        record === undefined
-          ? { seq, idBytes, deleted, leaves: revs }
-          : { seq, idBytes, deleted, leaves: revs, record },
-      )
+      loaded.push(record === undefined ? change : new Change(change.seq, change.entry, record))
     }
   }
   return loaded
 }
 
+const keyOf = ({ entry, idStart }: Change): Buffer => documentKeyOfIdBytes(entry, idStart)
+
 /** The same changes with their records, for changes that were found otherwise; as many as the bound allows. */
 export function loadRecords(database: Database, changes: readonly Change[]): Promise<Change[]> {
-  return database.read(tx => withRecordsOf(tx, changes))
+  const rows = changes.map(({ seq, entry }) => ({ key: changeKey(seq), value: entry }))
+  return database.read(tx => withRecordsOf(tx, rows))
 }
 
 /** What was found by looking at documents instead of the sequence index; in ascending order. */
@@ -134,7 +161,7 @@ export function changesOfDocuments(
       for (const [index, record] of records.entries()) {
         if (record === undefined) continue
         const id = step[index] as string
-        const change = changeOf(decodeDocument(record, id), Buffer.from(id))
+        const change = changeOf(decodeDocument(record, id))
         if (change.seq > after) found.push(change)
       }
     }
@@ -150,8 +177,7 @@ export function changesOfDesignDocuments(database: Database, after: number): Pro
     for (;;) {
       const rows = yield* tx.scan(range, { limit: 100, bytesMax: RECORD_BYTES_MAX })
       for (const { key, value } of rows) {
-        const idBytes = key.length > LONGEST_KEY ? longIdOfDocument(value) : key.subarray(1)
-        const change = changeOf(decodeDocument(value, idBytes.toString()), idBytes)
+        const change = changeOf(decodeDocument(value, idOfKey(key)))
         if (change.seq > after) found.push(change)
       }
       const last = rows.at(-1)
@@ -164,7 +190,6 @@ export function changesOfDesignDocuments(database: Database, after: number): Pro
 
 const DESIGN_START = Buffer.from('_design/')
 const DESIGN_END = Buffer.from('_design0')
-const LONGEST_KEY = documentKeyOfIdBytes(Buffer.alloc(1024)).length
 
 function* finishFound(
   tx: ReadTx,
@@ -180,11 +205,9 @@ function* finishFound(
 }
 
 /** Only what a row prints is kept: the record may be large. */
-function changeOf(document: StoredDocument, idBytes: Buffer): Change {
-  const { seq, deleted, winner, conflicted } = document
-  const revs = conflicted ? leaves(decodeTree(document.tree)) : [winner]
-  const own = revs.map(({ pos, id }) => ({ pos, id: Buffer.from(id) }))
-  return { seq, deleted, leaves: own, idBytes: Buffer.from(idBytes) }
+function changeOf({ id, seq, deleted, winner, conflicted, tree }: StoredDocument): Change {
+  const revs = conflicted ? leaves(decodeTree(tree)) : [winner]
+  return new Change(seq, encodeChange({ id, deleted, leaves: revs }))
 }
 
 /** How many changes come after a sequence, and how many there are in all. */

@@ -48,12 +48,13 @@ export const ID_BYTES_MAX = 1024
 const HASH_BYTES = 32
 
 export const documentKey = (id: string): Buffer => idKey(DOCUMENT, id)
-/** For an id that is at hand as UTF-8. */
-export function documentKeyOfIdBytes(id: Buffer): Buffer {
-  if (id.length > ID_BYTES_MAX) return documentKey(id.toString())
-  const key = Buffer.allocUnsafe(1 + id.length)
+/** For an id that is at hand as UTF-8, from `start` to the end of the bytes. */
+export function documentKeyOfIdBytes(bytes: Buffer, start: number): Buffer {
+  const length = bytes.length - start
+  if (length > ID_BYTES_MAX) return documentKey(bytes.toString('utf8', start))
+  const key = Buffer.allocUnsafe(1 + length)
   key[0] = DOCUMENT
-  id.copy(key, 1)
+  bytes.copy(key, 1, start)
   return key
 }
 

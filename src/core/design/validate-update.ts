@@ -58,7 +58,7 @@ export async function validateUpdates(
     const batch = edits.slice(start, start + BATCH_COUNT_MAX)
     const subjects = await subjectsOf(parts.database, batch)
     for (const [index, subject] of subjects.entries()) results[start + index] = subject.result
-    await askAll(parts.sandbox(), validators, context, {
+    await askAll(parts.sandbox, validators, context, {
       open: () => pending(subjects, results, start),
       refuse: (index, failure) => {
         results[start + index] = { ok: false, failure }
@@ -103,7 +103,7 @@ interface Docket {
 }
 
 async function askAll(
-  sandbox: Sandbox,
+  sandbox: () => Sandbox,
   validators: readonly CachedDesign[],
   context: ValidateContext,
   docket: Docket,
@@ -120,7 +120,7 @@ async function askAll(
 
 /** A call that fails as a whole (it ran too long, its process died) refuses all it was about. */
 async function ask(
-  sandbox: Sandbox,
+  sandbox: () => Sandbox,
   design: CachedDesign,
   call: readonly Pending[],
   context: ValidateContext,
@@ -128,7 +128,7 @@ async function ask(
   try {
     requireJavaScript(design)
     const items = call.map(({ item }) => item)
-    return await sandbox.validate(design.source, items, context)
+    return await sandbox().validate(design.source, items, context)
   } catch (thrown) {
     if (!isFailure(thrown)) throw thrown
     return call.map(() => thrown)

@@ -116,12 +116,12 @@ async function candidatesOf(
   for (const [index, change] of changes.entries()) {
     // A document that was purged between two looks has no record any more.
     if (change.record === undefined) continue
-    const id = change.idBytes.toString()
+    const { id } = change
     if (operations.narrowsDocuments) {
       // A filter must not tell by its verdict what its user may not read.
       const view = await readSeen(operations, id, { deleted: true, revs })
       if (view !== undefined) candidates.push({ change: index, view })
-    } else if (allLeaves && change.leaves.length > 1) {
+    } else if (allLeaves && change.leafCount > 1) {
       const views = await leafViews(operations.database, id, change.record, revs)
       for (const view of views) candidates.push({ change: index, view })
     } else {

@@ -8,7 +8,6 @@ import { decodeDocument, placesIn } from '../database/stored-document.ts'
 import type { Revision } from '../document/revision.ts'
 import type { JsonValue } from '../mango/json-value.ts'
 import { compileProjection, type Projection } from '../mango/projection.ts'
-import type { ChangeRow } from './follow-changes.ts'
 import { functionDocument } from './function-document.ts'
 import type { DatabaseOperations } from './operations.ts'
 import { type DocumentView, type ReadOptions, viewOfWinner } from './read-document.ts'
@@ -20,15 +19,49 @@ export interface RowDocumentOptions {
 }
 
 export type RowDocument =
-  /** The body is the record from `bodyStart` on; nothing goes behind it but `_deleted`. */
-  | {
-      readonly kind: 'record'
-      readonly rev: Revision
-      readonly record: Buffer
-      readonly bodyStart: number
-    }
+  /** The winner; its body is the record from `bodyStart` on, and nothing goes behind it but `_deleted`. */
+  | { readonly kind: 'record'; readonly record: Buffer; readonly bodyStart: number }
   | { readonly kind: 'view'; readonly view: DocumentView }
   | { readonly kind: 'text'; readonly text: Buffer }
+
+/** A row of the feed. Getters decode; whoever copies bytes takes them from `change`. */
+export class ChangeRow {
+  readonly change: Change
+  /** The revisions to list; undefined: the winner alone. */
+  readonly listed: readonly Revision[] | undefined
+  readonly document: RowDocument | undefined
+
+  constructor(
+    change: Change,
+    listed: readonly Revision[] | undefined,
+    document: RowDocument | undefined,
+  ) {
+    this.change = change
+    this.listed = listed
+    this.document = document
+  }
+
+  get seq(): number {
+    return this.change.seq
+  }
+
+  get id(): string {
+    return this.change.id
+  }
+
+  /** UTF-8. */
+  get idBytes(): Buffer {
+    return this.change.entry.subarray(this.change.idStart)
+  }
+
+  get deleted(): boolean {
+    return this.change.deleted
+  }
+
+  get revs(): readonly Revision[] {
+    return this.listed ?? this.change.leaves.slice(0, 1)
+  }
+}
 
 export class RowBuilder {
   readonly #operations: DatabaseOperations
@@ -72,27 +105,25 @@ export class RowBuilder {
     return this.#narrowed(rows)
   }
 
-  #revsOf({ leaves }: Change): readonly Revision[] {
-    return this.#allLeaves || leaves.length === 1 ? leaves : [leaves[0] as Revision]
+  #revsOf(change: Change): readonly Revision[] | undefined {
+    return this.#allLeaves && change.leafCount > 1 ? change.leaves : undefined
   }
 
-  #row(change: Change, revs: readonly Revision[]): ChangeRow {
-    const { seq, idBytes, deleted } = change
+  #row(change: Change, revs: readonly Revision[] | undefined): ChangeRow {
     const document = this.#documents === undefined ? undefined : this.#documentOf(change)
-    return document === undefined
-      ? { seq, idBytes, deleted, revs }
-      : { seq, idBytes, deleted, revs, document }
+    return new ChangeRow(change, revs, document)
   }
 
-  #documentOf({ record, idBytes, leaves }: Change): RowDocument | undefined {
+  #documentOf(change: Change): RowDocument | undefined {
+    const { record } = change
     if (record === undefined) return undefined
     const wantsConflicts = this.#documents?.conflicts === true
     const { conflicted, hasAttachments, bodyStart } = placesIn(record)
     const isPlain = !hasAttachments && !(conflicted && wantsConflicts)
     if (isPlain && this.#projection === undefined) {
-      return { kind: 'record', rev: leaves[0] as Revision, record, bodyStart }
+      return { kind: 'record', record, bodyStart }
     }
-    const stored = decodeDocument(record, idBytes.toString())
+    const stored = decodeDocument(record, change.id)
     const view = viewOfWinner(stored, { conflicts: wantsConflicts })
     return this.#projection === undefined ? { kind: 'view', view } : this.#projected(view)
   }
@@ -107,9 +138,9 @@ export class RowBuilder {
   async #narrowed(rows: ChangeRow[]): Promise<ChangeRow[]> {
     if (this.#documents === undefined || !this.#operations.narrowsDocuments) return rows
     const narrowed: ChangeRow[] = []
-    for (const { document, ...row } of rows) {
-      const view = document && (await readSeen(this.#operations, row.idBytes.toString(), SEEN))
-      narrowed.push(view === undefined ? row : { ...row, document: { kind: 'view', view } })
+    for (const row of rows) {
+      const view = row.document && (await readSeen(this.#operations, row.change.id, SEEN))
+      narrowed.push(new ChangeRow(row.change, row.listed, view && { kind: 'view', view }))
     }
     return narrowed
   }

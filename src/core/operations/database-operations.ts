@@ -220,7 +220,8 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   async setSecurity(text: Buffer): Promise<void> {
     // The specification refuses with 401 whoever asks; admins of the database may in both dialects.
-    if (this.#server.dialect.serverAdminForIndexAndSecurity) maintenanceCheck(this.user, this.security)
+    if (this.#server.dialect.serverAdminForIndexAndSecurity)
+      maintenanceCheck(this.user, this.security)
     else adminCheck(this.user, this.security)
     parseSecurity(JSON.parse(text.toString()))
     await this.database.setSecurity(text)

@@ -18,14 +18,13 @@ import {
   readChanges,
 } from '../database/changes.ts'
 import type { Database } from '../database/database.ts'
-import type { Revision } from '../document/revision.ts'
 import {
   type DocumentFilter,
   type FilterParts,
   openFilter,
   type RunFilter,
 } from './change-filters.ts'
-import { RowBuilder, type RowDocument, type RowDocumentOptions } from './change-rows.ts'
+import { type ChangeRow, RowBuilder, type RowDocumentOptions } from './change-rows.ts'
 import {
   type FeedEnd,
   type FeedEvent,
@@ -50,15 +49,6 @@ export type ChangesFilter =
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
   | { readonly kind: 'design' }
   | DocumentFilter
-
-export interface ChangeRow {
-  readonly seq: number
-  /** UTF-8. */
-  readonly idBytes: Buffer
-  readonly deleted: boolean
-  readonly revs: readonly Revision[]
-  readonly document?: RowDocument
-}
 
 export type ChangesEvent = FeedEvent<ChangeRow>
 
@@ -201,7 +191,7 @@ class ChangesPass implements FeedPass<ChangeRow> {
     }
     const ids = this.#ids
     if (ids === undefined) return this.#rows.plain(changes)
-    const own = changes.filter(change => ids.has(change.idBytes.toString()))
+    const own = changes.filter(change => ids.has(change.id))
     return this.#rows.plain(own.slice(0, this.#left))
   }
 
@@ -243,7 +233,7 @@ class ChangesPass implements FeedPass<ChangeRow> {
       const recent = { from: after, descending: false, limit, withRecords: false }
       const batch = await this.#read(recent)
       if (batch.isLast) {
-        const own = batch.changes.filter(change => ids.has(change.idBytes.toString()))
+        const own = batch.changes.filter(change => ids.has(change.id))
         this.#take(own, batch.headSeq, batch.changes.length)
         return this.#nextFound()
       }

@@ -31,6 +31,7 @@ import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
 import type { PurgeLimits } from './purge-documents.ts'
 import type { AttachmentView, ByteSpan } from './read-attachment.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
+import type { ReplicationOperations } from './replication-operations.ts'
 import type { DesignFunctions } from './run-design-function.ts'
 import type { DocumentWrite } from './write-documents.ts'
 
@@ -40,6 +41,7 @@ export interface ServerOperations {
   readonly authSettings: AuthSettings
   readonly authenticator: Authenticator
   readonly node: NodeOperations
+  readonly replication: ReplicationOperations
 
   databaseNames(): Promise<string[]>
   /** Undefined when there is none. */

@@ -3,8 +3,8 @@
  * bytes, streams what is large into the store, checks sizes, lengths and digests. What comes out goes to
  * `writeDocuments`, which also discards the uploads of edits that fail.
  *
- * Compression is plain JavaScript. It goes piece by piece with a turn of the event loop between, so that other requests
- * wait for one piece at the most.
+ * Compression is plain JavaScript. It goes piece by piece, one piece in a turn of the event loop however many attachments
+ * come at once, so that other requests wait for one piece at the most.
  */
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -34,6 +34,17 @@ export interface AttachmentPolicy {
   /** 0: nothing is compressed. */
   readonly compressionLevel: number
   readonly isCompressible: (contentType: string) => boolean
+  readonly turns: Turns
+}
+
+/** Hands out turns of the event loop, one each, in the order they were asked for. */
+export class Turns {
+  #last: Promise<void> = Promise.resolve()
+
+  next(): Promise<void> {
+    this.#last = this.#last.then(() => nextTurn())
+    return this.#last
+  }
 }
 
 /** The bodies of a request that come after its document, in order. Undefined after the last. */
@@ -63,6 +74,7 @@ export interface PreparingParts {
 /** The policy as the configuration has it; made anew when the configuration changes. */
 export function attachmentPolicyOf(configuration: Configuration): () => AttachmentPolicy {
   let current: AttachmentPolicy | undefined
+  const turns = new Turns()
   configuration.onChange(() => {
     current = undefined
   })
@@ -71,6 +83,7 @@ export function attachmentPolicyOf(configuration: Configuration): () => Attachme
       bytesMax: configuration.get(SETTINGS.maxAttachmentSize),
       compressionLevel: configuration.get(SETTINGS.compressionLevel),
       isCompressible: compressibleTypes(configuration.get(SETTINGS.compressibleTypes)),
+      turns,
     }
     return current
   }
@@ -113,7 +126,7 @@ export async function uploadAttachment(
   const received = new Received(name, parts.policy.bytesMax, md5)
   const plain = received.checked(upload.bytes)
   const packs = upload.encoding === 'identity' && isCompressed(parts.policy, contentType)
-  const stored = packs ? compressed(plain, parts.policy.compressionLevel) : plain
+  const stored = packs ? compressed(plain, parts.policy) : plain
   const content = await uploadContent(parts.database.store, stored, parts.clock)
   const encoding = packs ? 'gzip' : upload.encoding
   return { kind: 'new', name, contentType, encoding, length: received.bytes, content }
@@ -154,14 +167,13 @@ async function prepareInline(
 }
 
 async function packedContent(parts: PreparingParts, data: Buffer): Promise<UploadedContent> {
-  const { compressionLevel } = parts.policy
+  const { policy } = parts
   if (data.length <= PIECE_BYTES) {
-    const content = inlineContent(gzip(data, compressionLevel))
     // a bulk write brings thousands of them
-    await nextTurn()
-    return content
+    await policy.turns.next()
+    return inlineContent(gzip(data, policy.compressionLevel))
   }
-  return uploadContent(parts.database.store, compressed([data], compressionLevel), parts.clock)
+  return uploadContent(parts.database.store, compressed([data], policy), parts.clock)
 }
 
 async function prepareFollowing(
@@ -230,18 +242,19 @@ const PIECE_BYTES = 32_768
 
 async function* compressed(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
-  level: number,
+  { compressionLevel, turns }: AttachmentPolicy,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const compressor = new GzipCompressor(level)
-  let unrested = 0
+  const compressor = new GzipCompressor(compressionLevel)
+  let unrestedBytes = PIECE_BYTES
   for await (const bytes of source) {
     for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
       const piece = bytes.subarray(at, at + PIECE_BYTES)
+      unrestedBytes += piece.length
+      if (unrestedBytes > PIECE_BYTES) {
+        await turns.next()
+        unrestedBytes = piece.length
+      }
       yield* compressor.push(piece)
-      unrested += piece.length
-      if (unrested < PIECE_BYTES) continue
-      unrested = 0
-      await nextTurn()
     }
   }
   yield* compressor.finish()

@@ -29,7 +29,7 @@ import type { Compare } from '../mango/json-value.ts'
 import { viewCompare } from '../mango/view-compare.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { ActiveTasks, ListAllTasks, Task } from '../tasks/active-tasks.ts'
-import { PlainDatabaseOperations, readInfo } from './database-operations.ts'
+import { type DatabaseParts, PlainDatabaseOperations, readInfo } from './database-operations.ts'
 import { openUpdates, type UpdatesFeed, type UpdatesQuery } from './database-updates.ts'
 import { LocalNode } from './node-operations.ts'
 import type {
@@ -41,6 +41,7 @@ import type {
   SystemFigures,
 } from './operations.ts'
 import { type AttachmentPolicy, attachmentPolicyOf } from './prepare-attachments.ts'
+import type { ReplicationOperations } from './replication-operations.ts'
 import { UsersDatabaseOperations } from './users-database-operations.ts'
 import type { FunctionParts } from './write-documents.ts'
 
@@ -61,6 +62,10 @@ export interface ServerParts {
   readonly gatherSystem: () => Promise<SystemFigures>
   /** Where functions of design documents run. */
   readonly sandbox: () => Sandbox
+  /** Where replications run. */
+  readonly replication: () => ReplicationOperations
+  /** Databases of a kind that the operations themselves do not know; undefined for all others. */
+  readonly openSpecial: (parts: DatabaseParts) => DatabaseOperations | undefined
   readonly clock: () => number
   readonly wait: (ms: number) => Promise<void>
 }
@@ -112,6 +117,10 @@ export class LocalServer implements ServerOperations {
     return this.#parts.authSettings()
   }
 
+  get replication(): ReplicationOperations {
+    return this.#parts.replication()
+  }
+
   databaseNames(): Promise<string[]> {
     return this.#parts.catalog.names()
   }
@@ -153,7 +162,7 @@ export class LocalServer implements ServerOperations {
     if (!isServerAdmin(user)) memberCheck(user, security)
     const parts = { database, user, security, server: this }
     if (name !== this.configuration.get(SETTINGS.authenticationDb)) {
-      return new PlainDatabaseOperations(parts)
+      return this.#parts.openSpecial(parts) ?? new PlainDatabaseOperations(parts)
     }
     const { authSettings: settings } = this
     return new UsersDatabaseOperations({ ...parts, settings, hashQueue: this.#hashQueue })

@@ -227,5 +227,4 @@ export function describeFailure(failure: Error): string {
 }
 
 /** `2026-01-31T12:00:00Z`. */
-export const isoSeconds = (ms: number): string =>
-  `${new Date(ms).toISOString().slice(0, 19)}Z`
+export const isoSeconds = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`

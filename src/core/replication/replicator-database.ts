@@ -11,8 +11,6 @@ import type { EditMode } from '../document/apply-edit.ts'
 import { fromParts } from '../document/incoming-document.ts'
 import type { Revision } from '../document/revision.ts'
 import { type DatabaseParts, PlainDatabaseOperations } from '../operations/database-operations.ts'
-import type { Opened, OpenRequest } from '../operations/open-many.ts'
-import { openOneByOne } from '../operations/open-many.ts'
 import type {
   DocumentView,
   OpenedRevision,
@@ -50,13 +48,6 @@ export class ReplicatorDatabaseOperations extends PlainDatabaseOperations {
   ): Promise<OpenedRevision[] | undefined> {
     const opened = await super.openRevisions(id, wanted, options)
     return opened?.map(each => ('ok' in each ? { ok: this.#narrowed(each.ok) } : each))
-  }
-
-  override openMany(
-    requests: readonly OpenRequest[],
-    options: OpenOptions,
-  ): AsyncIterable<Opened[]> {
-    return this.#isAdmin ? super.openMany(requests, options) : openOneByOne(this, requests, options)
   }
 
   override async writeDocuments(

@@ -64,7 +64,7 @@ function checkFormat(folder: string, text: string, engine: string): void {
   if (found.format > FORMAT_NUMBER) {
     throw new Failure('storage_newer', {
       subject: folder,
-      reason: `the data has format ${found.format}; this version knows ${FORMAT_NUMBER}, use a newer`,
+      reason: `the data has format ${found.format}; this version knows ${FORMAT_NUMBER}: upgrade`,
     })
   }
   if (found.engine !== engine) {

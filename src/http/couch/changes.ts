@@ -1,5 +1,6 @@
 /** The changes feed: `GET` and `POST /{db}/_changes` in all its kinds. */
-import type { ChangeRow, ChangesEvent } from '../../core/operations/follow-changes.ts'
+import type { ChangeRow } from '../../core/operations/change-rows.ts'
+import type { ChangesEvent } from '../../core/operations/follow-changes.ts'
 import { etagOf, notModifiedReply } from '../kit/conditional.ts'
 import { type BodyPiece, FLUSH, type Reply } from '../kit/reply.ts'
 import { streamDocument } from './document-stream.ts'

@@ -1,5 +1,5 @@
 /** What is asked of a database as a whole: limits, security, purging, compaction, and the shapes that clusters show. */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../base/crc32.ts'
 import { Failure } from '../../base/errors.ts'
 import { parseJson, printJson } from '../../base/json/exact-json.ts'
 import { serverAdminCheck, usersSecurityCheck } from '../../core/auth/authorize.ts'
@@ -122,7 +122,7 @@ export async function getShardOf(exchange: Exchange): Promise<Reply> {
   const { q } = await exchange.database.info()
   const id = exchange.params.rest.join('/')
   const ranges = shardRanges(q)
-  const place = crc32(Buffer.from(id)) >>> 0
+  const place = crc32(Buffer.from(id))
   const range = ranges[Math.min(q - 1, Math.floor(place / shardSize(q)))]
   const reply = exchange.value(200, { range, nodes: [exchange.server.node.name] })
   return { ...reply, withoutRequestHeaders: true }

@@ -4,8 +4,7 @@
  * documents with attachments or conflicts take the longer way.
  */
 import { printRevision, type Revision } from '../../core/document/revision.ts'
-import type { RowDocument } from '../../core/operations/change-rows.ts'
-import type { ChangeRow } from '../../core/operations/follow-changes.ts'
+import type { ChangeRow, RowDocument } from '../../core/operations/change-rows.ts'
 import type { DocumentView } from '../../core/operations/read-document.ts'
 
 export interface ChangesFrame {
@@ -27,12 +26,16 @@ export interface ChangesPresentation {
 
 const ID = Buffer.from(',"id":')
 const CHANGES = Buffer.from(',"changes":[')
+const REV = Buffer.from('{"rev":')
 const DELETED = Buffer.from('],"deleted":true')
 const DOC = Buffer.from(',"doc":')
 const DOC_ID = Buffer.from('{"_id":')
 const DOC_REV = Buffer.from(',"_rev":')
 const DOC_DELETED = Buffer.from(',"_deleted":true}')
 const NULL = Buffer.from('null')
+/** An idle feed holds no buffer. */
+const EMPTY = Buffer.alloc(0)
+const CAPACITY_MAX = 1024 * 1024
 const HEX = Buffer.from('0123456789abcdef')
 /** More than all the constant parts of a row with one revision. */
 const FRAME_BYTES = 512
@@ -42,23 +45,25 @@ const REVISION_BYTES = 64
 export class ChangeWriter {
   readonly #presentation: ChangesPresentation
   readonly #frame: ChangesFrame
-  #bytes: Buffer
+  #bytes = EMPTY
   #at = 0
   #isFirst = true
   #left: number
+  /** How much the last batch was: the next one is probably as much. */
+  #lastBytes = 0
   #seqText: string | undefined
 
-  constructor(presentation: ChangesPresentation, capacity = 4096) {
+  constructor(presentation: ChangesPresentation) {
     this.#presentation = presentation
     this.#frame = presentation.frame
     this.#left = presentation.limit
-    this.#bytes = Buffer.allocUnsafe(capacity)
   }
 
   /** What was written since the last time. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#at)
     this.#bytes = EMPTY
+    this.#lastBytes = Math.min(this.#at, CAPACITY_MAX)
     this.#at = 0
     return taken
   }
@@ -70,26 +75,44 @@ export class ChangeWriter {
   }
 
   /** All of a row before its document. */
-  beginRow({ seq, idBytes, revs, deleted, document }: ChangeRow): void {
+  beginRow({ change, listed, document }: ChangeRow): void {
+    const { entry } = change
     const body = document === undefined ? 0 : bytesOf(document)
     // the id comes twice, and may grow sixfold where letters are escaped
-    this.#reserve(idBytes.length * 12 + body + revs.length * REVISION_BYTES + FRAME_BYTES)
-    this.#latin1(this.#isFirst ? this.#frame.beforeRow : this.#between)
-    this.#isFirst = false
+    this.#reserve(entry.length * 12 + body + (listed?.length ?? 1) * REVISION_BYTES + FRAME_BYTES)
     const tellsSeq = this.#left % this.#presentation.seqInterval === 0
+    const seqText = tellsSeq ? `"${this.#presentation.printSequence(change.seq)}"` : undefined
+    this.#seqText = seqText
+    const before = this.#isFirst ? this.#frame.beforeRow : this.#between
+    this.#latin1(`${before}{"seq":${seqText ?? 'null'}`)
+    this.#isFirst = false
     this.#left--
-    this.#seqText = tellsSeq ? `"${this.#presentation.printSequence(seq)}"` : undefined
-    this.#latin1(`{"seq":${this.#seqText ?? 'null'}`)
     this.#put(ID)
-    this.#id(idBytes)
+    this.#id(change)
     this.#put(CHANGES)
-    for (let index = 0; index < revs.length; index++) {
-      this.#latin1(index === 0 ? '{"rev":' : ',{"rev":')
-      this.#revision(revs[index] as Revision)
+    if (listed === undefined) this.#listWinner(change)
+    else this.#listAll(listed)
+    if (change.deleted) this.#put(DELETED)
+    else this.#byte(0x5d)
+  }
+
+  #listWinner(change: ChangeRow['change']): void {
+    this.#put(REV)
+    this.#winner(change)
+    this.#byte(0x7d)
+  }
+
+  #listAll(revs: readonly Revision[]): void {
+    for (const [index, rev] of revs.entries()) {
+      if (index > 0) this.#byte(0x2c)
+      this.#put(REV)
+      this.#revision(rev.pos, rev.id, 0, rev.id.length)
       this.#byte(0x7d)
     }
-    if (deleted) this.#put(DELETED)
-    else this.#byte(0x5d)
+  }
+
+  #winner({ entry, winnerPos, winnerStart, winnerEnd }: ChangeRow['change']): void {
+    this.#revision(winnerPos, entry, winnerStart, winnerEnd)
   }
 
   /** `,"doc":` for a document that is sent piece by piece. */
@@ -121,35 +144,34 @@ export class ChangeWriter {
     }
   }
 
-  #record(row: ChangeRow, document: RowDocument & { kind: 'record' }): void {
-    const { record, bodyStart, rev } = document
+  #record({ change }: ChangeRow, { record, bodyStart }: RowDocument & { kind: 'record' }): void {
     this.#put(DOC_ID)
-    this.#id(row.idBytes)
+    this.#id(change)
     this.#put(DOC_REV)
-    this.#revision(rev)
+    this.#winner(change)
     if (record.length - bodyStart > 2) {
       this.#byte(0x2c)
       this.#at += record.copy(this.#bytes, this.#at, bodyStart + 1, record.length - 1)
     }
-    if (row.deleted) this.#put(DOC_DELETED)
+    if (change.deleted) this.#put(DOC_DELETED)
     else this.#byte(0x7d)
   }
 
-  #id(id: Buffer): void {
-    if (!isPlain(id)) {
-      this.#at += this.#bytes.write(JSON.stringify(id.toString()), this.#at)
+  #id({ entry, idStart }: ChangeRow['change']): void {
+    if (!isPlain(entry, idStart)) {
+      this.#at += this.#bytes.write(JSON.stringify(entry.toString('utf8', idStart)), this.#at)
       return
     }
     this.#byte(0x22)
-    this.#put(id)
+    this.#at += entry.copy(this.#bytes, this.#at, idStart)
     this.#byte(0x22)
   }
 
-  #revision(rev: Revision): void {
-    const { pos, id } = rev
-    if (id.length !== 16) {
-      const quoted = JSON.stringify(printRevision(rev))
-      this.#reserve(quoted.length * 3 + FRAME_BYTES)
+  #revision(pos: number, source: Buffer, start: number, end: number): void {
+    if (end - start !== 16) {
+      const quoted = JSON.stringify(printRevision({ pos, id: source.subarray(start, end) }))
+      // behind it may still come a body that room was made for already
+      this.#reserve(quoted.length * 3 + (this.#bytes.length - this.#at))
       this.#at += this.#bytes.write(quoted, this.#at)
       return
     }
@@ -159,8 +181,8 @@ export class ChangeWriter {
     if (pos < 10) bytes[at++] = 0x30 + pos
     else at += bytes.write(String(pos), at, 'latin1')
     bytes[at++] = 0x2d
-    for (let from = 0; from < 16; from++) {
-      const byte = id[from] as number
+    for (let from = start; from < end; from++) {
+      const byte = source[from] as number
       bytes[at++] = HEX[byte >> 4] as number
       bytes[at++] = HEX[byte & 15] as number
     }
@@ -183,22 +205,20 @@ export class ChangeWriter {
 
   #reserve(count: number): void {
     if (this.#at + count <= this.#bytes.length) return
-    const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#at + count))
+    const room = Math.max(this.#bytes.length * 2, this.#lastBytes, this.#at + count)
+    const grown = Buffer.allocUnsafe(room)
     this.#bytes.copy(grown, 0, 0, this.#at)
     this.#bytes = grown
   }
 }
-
-/** An idle feed holds no buffer. */
-const EMPTY = Buffer.alloc(0)
 
 /** What a record needs beyond the constant parts; loose revision ids and presented texts reserve for themselves. */
 const bytesOf = (document: RowDocument): number =>
   document.kind === 'record' ? document.record.length - document.bodyStart : NULL.length
 
 /** Nothing that JSON escapes. */
-function isPlain(bytes: Buffer): boolean {
-  for (let at = 0; at < bytes.length; at++) {
+function isPlain(bytes: Buffer, start: number): boolean {
+  for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at] as number
     if (byte < 0x20 || byte === 0x22 || byte === 0x5c) return false
   }

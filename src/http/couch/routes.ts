@@ -82,7 +82,15 @@ import {
   reloadConfig,
 } from './node.ts'
 import { getPrometheus, getStats, getSystem, getVersions } from './node-stats.ts'
+import { replicate } from './replicate.ts'
 import { rewrite } from './rewrites.ts'
+import {
+  schedulerDocs,
+  schedulerDocsOf,
+  schedulerElsewhere,
+  schedulerJob,
+  schedulerJobs,
+} from './scheduler.ts'
 import { activeTasks, favicon, membership, up, uuids, welcome } from './server-info.ts'
 import { deleteSession, getSession, postSession } from './session.ts'
 
@@ -107,6 +115,12 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/_membership', methods: { GET: membership }, access: 'admin' },
   { path: '/_active_tasks', methods: { GET: activeTasks, HEAD: activeTasks }, access: 'admin' },
   { path: '/_db_updates', methods: { GET: getDbUpdates }, access: 'admin' },
+  { path: '/_replicate', methods: anyMethod(replicate), access: 'user' },
+  { path: '/_scheduler/jobs', methods: { GET: schedulerJobs, HEAD: schedulerJobs }, access: 'admin' },
+  { path: '/_scheduler/jobs/{id}', methods: { GET: schedulerJob, HEAD: schedulerJob }, access: 'admin' },
+  { path: '/_scheduler/docs', methods: { GET: schedulerDocs, HEAD: schedulerDocs }, access: 'admin' },
+  { path: '/_scheduler/docs/{rest...}', methods: { GET: schedulerDocsOf, HEAD: schedulerDocsOf }, access: 'admin' },
+  { path: '/_scheduler/{rest...}', methods: { GET: schedulerElsewhere, HEAD: schedulerElsewhere }, access: 'admin' },
   { path: '/_cluster_setup', methods: { GET: getClusterSetup, POST: postClusterSetup }, access: 'admin' },
   { path: '/_session', methods: { GET: getSession, HEAD: getSession, POST: postSession, DELETE: deleteSession }, access: 'everybody', jsonErrorIs400: true },
 

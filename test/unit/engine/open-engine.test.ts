@@ -21,7 +21,7 @@ describe('openEngine', () => {
 
   it('makes the folder and its FORMAT, and opens them again', async () => {
     const inner = path.join(folder, 'new', 'data')
-    const engine = await openEngine({ kind: 'embedded', folder: inner, sweep: true })
+    const engine = await openEngine({ kind: 'embedded', folder: inner, exclusive: true })
     await engine.createStore('s')
     await engine.forget('s')
     assert.equal(engine.snapshot().createStore.count, 1)

@@ -45,7 +45,14 @@ test('queries merge: the rule wins over what is bound, that over what the client
   const rule = {
     from: '/v/:id/*',
     to: '_view/v',
-    query: { key: [':id', 'c', '*'], limit: ':n', flag: ':b', startkey: ':id', other: ':none', n2: 5 },
+    query: {
+      key: [':id', 'c', '*'],
+      limit: ':n',
+      flag: ':b',
+      startkey: ':id',
+      other: ':none',
+      n2: 5,
+    },
     formats: { n: 'int', b: 'bool' },
   }
   const query = [

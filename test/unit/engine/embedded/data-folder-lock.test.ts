@@ -34,7 +34,9 @@ describe('lockDataFolder', () => {
 
   it('ends with the process that held it, however that ends', async () => {
     const program = `import { lockDataFolder } from ${JSON.stringify(MODULE)}
-      lockDataFolder(${JSON.stringify(folder)}).then(() => { console.log('held'); setInterval(() => {}, 1000) })`
+      await lockDataFolder(${JSON.stringify(folder)})
+      console.log('held')
+      setInterval(() => {}, 1000)`
     const args = ['--import', 'tsx', '--input-type=module', '--eval', program]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     const ended = new Promise(resolve => child.on('close', resolve))

@@ -25,11 +25,10 @@ test('body, json and base64 choose the type', () => {
     body: Buffer.from('é'),
   })
   const json = parse({ json: { a: [1] }, code: 201, stop: true })
-  assert.deepEqual([json.body.toString(), json.contentType, json.code], [
-    '{"a":[1]}',
-    'application/json',
-    201,
-  ])
+  assert.deepEqual(
+    [json.body.toString(), json.contentType, json.code],
+    ['{"a":[1]}', 'application/json', 201],
+  )
   const binary = parse({ base64: 'AP8=' })
   assert.deepEqual([binary.body, binary.contentType], [Buffer.of(0, 255), 'application/binary'])
   assert.equal(parse({}).contentType, undefined)

@@ -1,0 +1,102 @@
+/**
+ * PORT: who brings indexes up to date, wherever that happens. Whoever asks a view asks this first, and then reads the
+ * index himself.
+ *
+ * `LocalIndexUpdates` does it in this process: for servers that are one process, and in the processes that do nothing
+ * else. All who ask for the same index at the same time share one run.
+ */
+import { Failure, isFailure } from '../../base/errors.ts'
+import { getOrAdd } from '../../base/get-or-add.ts'
+import type { StoreId } from '../../engine/engine.ts'
+import type { Catalog } from '../database/catalog.ts'
+import type { Database } from '../database/database.ts'
+import type { DesignCache } from '../design/design-cache.ts'
+import type { IndexCatalog } from './index-catalog.ts'
+import type { ProgressParts } from './index-progress.ts'
+import type { IndexProgress } from './index-rows.ts'
+import type { OpenIndex, OpenIndexes } from './open-indexes.ts'
+import { updateIndex } from './update-index.ts'
+
+/** An index and how far it must come. */
+export interface IndexRequest {
+  readonly databaseName: string
+  readonly databaseId: StoreId
+  readonly designId: string
+  readonly signature: string
+  readonly seq: number
+  readonly purgeSeq: number
+}
+
+export interface IndexUpdates {
+  /**
+   * Resolves when the index has come that far. Fails with `index_changed` when the design document defines another one
+   * by now, and with whatever goes wrong in its functions.
+   */
+  bringUp(request: IndexRequest): Promise<void>
+}
+
+export interface LocalUpdatesParts {
+  readonly databases: Catalog
+  readonly designs: DesignCache
+  readonly indexes: OpenIndexes
+  readonly catalog: IndexCatalog
+  readonly batchesMax: number
+  readonly progress: ProgressParts
+}
+
+export class LocalIndexUpdates implements IndexUpdates {
+  readonly #parts: LocalUpdatesParts
+  readonly #runs = new Map<StoreId, Promise<IndexProgress>>()
+  readonly #stop = new AbortController()
+
+  constructor(parts: LocalUpdatesParts) {
+    this.#parts = parts
+  }
+
+  /** Indexes that are being updated. */
+  get runCount(): number {
+    return this.#runs.size
+  }
+
+  async bringUp(request: IndexRequest): Promise<void> {
+    const { databases, designs, indexes } = this.#parts
+    const database = await databases.open(request.databaseName)
+    if (database.store.id !== request.databaseId) throw database.missing()
+    const design = await designs.find(database, request.designId)
+    const open = design && indexes.of(database, design)
+    if (open?.signature !== request.signature) throw new Failure('index_changed')
+    await this.#reach(database, open, request)
+  }
+
+  /** Ends all runs, soon; what they have saved stays. */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    await Promise.allSettled(this.#runs.values())
+  }
+
+  async #reach(database: Database, open: OpenIndex, wanted: IndexProgress): Promise<void> {
+    for (let attempt = 1; ; ) {
+      try {
+        const { seq, purgeSeq } = await this.#run(database, open)
+        if (seq >= wanted.seq && purgeSeq >= wanted.purgeSeq) return
+      } catch (thrown) {
+        // Somebody removed it while it was built: unused indexes are cleaned up.
+        if (!isFailure(thrown, 'store_missing') || ++attempt > ATTEMPTS_MAX) throw thrown
+      }
+    }
+  }
+
+  /** The run that is under way, or a new one. */
+  #run(database: Database, open: OpenIndex): Promise<IndexProgress> {
+    const { catalog, batchesMax, progress } = this.#parts
+    const { signal } = this.#stop
+    if (signal.aborted) return Promise.reject(new Failure('engine_closed'))
+    return getOrAdd(this.#runs, open.storeId, () =>
+      updateIndex({ database, open, catalog, batchesMax, progress, signal }).finally(() =>
+        this.#runs.delete(open.storeId),
+      ),
+    )
+  }
+}
+
+const ATTEMPTS_MAX = 3
