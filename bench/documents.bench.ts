@@ -44,7 +44,9 @@ function print(label: string, perSecond: number, goal: number | undefined, cpuUs
   const ratio = goal === undefined ? '' : ` (${(perSecond / goal).toFixed(2)} of the goal)`
   const load = loadavg()[0]?.toFixed(1)
   const figure = perSecond.toFixed(0).padStart(8)
-  console.log(`${label.padEnd(22)} ${figure}/s${ratio}, ${cpuUs.toFixed(1)} us CPU each, load ${load}`)
+  console.log(
+    `${label.padEnd(22)} ${figure}/s${ratio}, ${cpuUs.toFixed(1)} us CPU each, load ${load}`,
+  )
 }
 
 async function measureGet(server: BenchServer): Promise<void> {
@@ -67,7 +69,9 @@ async function measureGet(server: BenchServer): Promise<void> {
   const cpuUs = ((server.cpuMs() - cpu) * 1000) / result.requestCount
   print('GET 500 bytes', result.perSecond, GOALS.get, cpuUs)
   const ratio = (result.perSecond / bareResult.perSecond).toFixed(2)
-  console.log(`  bare node:http in the client's process ${bareResult.perSecond.toFixed(0)}/s: ${ratio}`)
+  console.log(
+    `  bare node:http in the client's process ${bareResult.perSecond.toFixed(0)}/s: ${ratio}`,
+  )
 }
 
 async function measurePut(server: BenchServer): Promise<void> {
@@ -129,7 +133,12 @@ async function measureBulkGet(server: BenchServer): Promise<void> {
   }
   const seconds = (performance.now() - startedMs) / 1000
   const count = rounds * BULK_COUNT
-  print('bulk reads of 1000', count / seconds, GOALS.bulkGet, ((server.cpuMs() - cpu) * 1000) / count)
+  print(
+    'bulk reads of 1000',
+    count / seconds,
+    GOALS.bulkGet,
+    ((server.cpuMs() - cpu) * 1000) / count,
+  )
 }
 
 async function ask(

@@ -7,6 +7,7 @@ import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isFailure } from './base/errors.ts'
 import { readCommandLine, USAGE } from './command-line.ts'
+import { runIndexer } from './processes/indexer.ts'
 import { runPrimary } from './processes/primary.ts'
 import { runReplicator } from './processes/replicator.ts'
 import { roleOfThisProcess } from './processes/roles.ts'
@@ -26,6 +27,7 @@ async function runRole(argv: readonly string[]): Promise<void> {
   const role = roleOfThisProcess()
   if (role === 'worker') return runWorker()
   if (role === 'replicator') return runReplicator()
+  if (role === 'indexer') return runIndexer()
   const command = readCommandLine(argv, process.env)
   if (command.name === 'help') process.stdout.write(USAGE)
   else if (command.name === 'version') process.stdout.write(`gurney ${VERSION}\n`)

@@ -14,12 +14,16 @@ import { Catalog } from './core/database/catalog.ts'
 import { isReplicatorDatabase } from './core/database/database-name.ts'
 import { UpdateLog } from './core/database/update-log.ts'
 import { UpdateRecorder } from './core/database/update-recorder.ts'
+import { DesignCache } from './core/design/design-cache.ts'
+import type { IndexUpdates, LocalIndexUpdates } from './core/indexing/index-updates.ts'
 import type { Notices } from './core/notices/notices.ts'
 import { authSettingsOf } from './core/operations/auth-configuration.ts'
+import type { DatabaseParts } from './core/operations/database-operations.ts'
 import type { SystemFigures } from './core/operations/operations.ts'
 import type { ReplicationOperations } from './core/operations/replication-operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
+import { localUpdates, makeViewServices } from './core/operations/view-services.ts'
 import type { ClientTls } from './core/replication/http-client.ts'
 import { ReplicationService } from './core/replication/replication-service.ts'
 import { ReplicatorDatabaseOperations } from './core/replication/replicator-database.ts'
@@ -53,11 +57,16 @@ export interface ServerParts {
   readonly replication?: ReplicationOperations
   /** How replications show and check certificates. */
   readonly replicationTls?: () => ClientTls
+  /** Processes that bring indexes up to date; without them it is done here. */
+  readonly indexUpdates?: IndexUpdates
+  /** Processes that run functions of design documents, at the most. */
+  readonly sandboxProcessesMax?: number
   readonly log: Log
   readonly clock: () => number
 }
 
 export interface Servers {
+  readonly indexUpdates: IndexUpdates
   readonly replication: ReplicationOperations
   /** @param tls serves HTTPS with these certificates */
   readonly main: (tls?: TlsOptions) => HttpServer
@@ -73,14 +82,25 @@ export function composeServers(parts: ServerParts): Servers {
   const catalog = new Catalog(parts.engine, notices)
   const updates = new UpdateLog(parts.engine, notices)
   const recorder = new UpdateRecorder({ log: updates, notices, onFailure: logUnrecorded(log) })
-  const authenticator = new Authenticator({
-    accounts: new UserAccounts(configuration, catalog),
-    clock,
-    random: randomBytes,
-    wait: delay,
-    onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
+  const authenticator = authenticatorOf(parts, catalog)
+  const processesMax = parts.sandboxProcessesMax ?? SANDBOX_PROCESSES_MAX
+  const sandbox = new LazySandbox(() => sandboxOf(parts, processesMax))
+  let ownUpdates: LocalIndexUpdates | undefined
+  const viewParts = {
+    engine: parts.engine,
+    databases: catalog,
+    designs: new DesignCache(),
+    configuration,
+    sandbox: sandbox.current,
+    log,
+    cacheBytesMax: INDEX_CACHE_BYTES_MAX,
+  }
+  const views = makeViewServices(viewParts, services => {
+    if (parts.indexUpdates !== undefined) return parts.indexUpdates
+    const batchesMax = processesMax + 1
+    ownUpdates = localUpdates(services, viewParts, { tasks: parts.tasks, clock, batchesMax })
+    return ownUpdates
   })
-  const sandbox = new LazySandbox(() => sandboxOf(configuration, log))
   const operations: LocalServer = new LocalServer({
     nodeName: parts.nodeName,
     catalog,
@@ -94,12 +114,11 @@ export function composeServers(parts: ServerParts): Servers {
     onBackgroundFailure: (name, thrown) => log.error(`${name} failed`, { error: String(thrown) }),
     gatherMetrics: parts.gatherMetrics,
     gatherSystem: parts.gatherSystem,
+    views,
     sandbox: sandbox.current,
+    listLimits: LIST_LIMITS,
     replication: () => replication,
-    openSpecial: opened =>
-      isReplicatorDatabase(opened.database.name)
-        ? new ReplicatorDatabaseOperations(opened)
-        : undefined,
+    openSpecial,
     clock,
     wait: delay,
   })
@@ -117,14 +136,28 @@ export function composeServers(parts: ServerParts): Servers {
     main: tls => server(false, tls),
     nodeLocal: () => server(true),
     replication,
+    indexUpdates: views.updates,
     settle: async () => {
       await here?.close()
       await operations.settle()
+      await ownUpdates?.close()
       await recorder.close()
     },
     close: () => sandbox.close(),
   }
 }
+
+const authenticatorOf = ({ configuration, clock, log }: ServerParts, catalog: Catalog) =>
+  new Authenticator({
+    accounts: new UserAccounts(configuration, catalog),
+    clock,
+    random: randomBytes,
+    wait: delay,
+    onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
+  })
+
+const openSpecial = (opened: DatabaseParts): ReplicatorDatabaseOperations | undefined =>
+  isReplicatorDatabase(opened.database.name) ? new ReplicatorDatabaseOperations(opened) : undefined
 
 const replicationHere = (operations: LocalServer, parts: ServerParts): ReplicationService =>
   new ReplicationService({
@@ -144,12 +177,17 @@ const logUnrecorded =
   (error: unknown): void =>
     log.warning('updates of databases could not be recorded', { error })
 
-/** Functions that requests wait for: few processes a worker, for there is a worker per core. */
-const SANDBOX_PROCESSES_MAX = 2
+/** Blocks of indexes kept in memory. */
+const INDEX_CACHE_BYTES_MAX = 64 * 1024 * 1024
 
-const sandboxOf = (configuration: Configuration, log: Log): DenoSandbox =>
+/** Functions that requests wait for: few processes a worker, for there is a worker per core. */
+const SANDBOX_PROCESSES_MAX = 3
+/** Lists leave a process to the others. */
+const LIST_LIMITS = { runningMax: SANDBOX_PROCESSES_MAX - 1, waitersMax: 100, waitMsMax: 30_000 }
+
+const sandboxOf = ({ configuration, log }: ServerParts, processesMax: number): DenoSandbox =>
   new DenoSandbox({
-    processesMax: SANDBOX_PROCESSES_MAX,
+    processesMax,
     timeoutMs: () => configuration.get(SETTINGS.functionTimeoutMs),
     warn: (message, facts) => log.warning(message, facts),
     onLog: ({ databaseKey, environmentKey, message }) =>

@@ -1,4 +1,7 @@
-/** The checksum of zlib and PNG, by which CouchDB spreads documents over shards. Node has it built in from 20.15 on only. */
+/**
+ * The checksum of zlib and PNG, by which CouchDB spreads documents over shards. Node has it built in from 20.15
+ * on only.
+ */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1

@@ -82,6 +82,9 @@ export const FAILURES = {
   // queries, configuration, nodes, replication
   mango_invalid: 'The declarative query breaks a rule',
   index_invalid: 'The index definition breaks a rule',
+  index_unsaved: 'The design document of the index could not be saved',
+  index_list_invalid: 'The list of indexes cannot be cut like this',
+  index_changed: 'The design document defines another index by now',
   config_value_missing: 'There is no such configuration value',
   config_invalid: 'The configuration value is not allowed',
   config_read_only: 'The configuration section cannot be changed over HTTP',

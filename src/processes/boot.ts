@@ -10,7 +10,7 @@ export interface Boot {
   readonly listen: ListenPlan
 }
 
-/** Where to listen. After the first worker has bound a free port, all others are told that very one. */
+/** Where to listen: the same for all workers, for as long as the server runs. */
 export interface ListenPlan {
   readonly host: string
   readonly port: number
@@ -55,6 +55,8 @@ export const TOPIC = {
   replicationJobs: 'replication.jobs',
   /** SchedulerQuery -> SchedulerDocuments */
   replicationDocuments: 'replication.documents',
+  /** IndexRequest; the primary asks a process that builds indexes */
+  index: 'index',
   /** primary to worker: finish requests and go */
   drain: 'drain',
 } as const

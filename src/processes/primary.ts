@@ -3,6 +3,7 @@
  * and passes notices on. It answers no requests itself, so nothing a client sends can hold it up.
  */
 import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Failure } from '../base/errors.ts'
@@ -17,6 +18,7 @@ import { openEngine } from '../engine/open-engine.ts'
 import type { Boot, ListenPlan } from './boot.ts'
 import { ConfigFiles } from './config-files.ts'
 import { ConfigurationOwner } from './configuration-owner.ts'
+import { freePort } from './free-port.ts'
 import { logOf } from './process-log.ts'
 import type { ServeOptions } from './serve-options.ts'
 import { WorkerTree } from './worker-tree.ts'
@@ -33,10 +35,13 @@ export async function runPrimary(options: ServeOptions): Promise<void> {
   const log = logOf(configuration, {})
   warnAboutAdmins(configuration, log)
 
+  const plan = await planOf(configuration)
   const tree: WorkerTree = new WorkerTree({
     workerCount: workersFor(options),
+    hasReplicator: options.engine !== 'memory',
+    indexerCountMax: options.engine === 'memory' ? 0 : availableParallelism(),
     log,
-    boot: () => bootOf(configuration, folder, options, tree.plan ?? planOf(configuration)),
+    boot: () => bootOf(configuration, folder, options, plan),
     configuration: new ConfigurationOwner({
       configuration,
       files,
@@ -124,15 +129,16 @@ function warnAboutAdmins(configuration: Configuration, log: Log): void {
   }
 }
 
-function planOf(configuration: Configuration): ListenPlan {
+async function planOf(configuration: Configuration): Promise<ListenPlan> {
+  const host = configuration.get(SETTINGS.bindAddress)
+  const settled = async (port: number): Promise<number> => (port === 0 ? freePort(host) : port)
   const nodePort = configuration.get(SETTINGS.nodePort)
+  const tlsPort = configuration.get(SETTINGS.tlsPort)
   return {
-    host: configuration.get(SETTINGS.bindAddress),
-    port: configuration.get(SETTINGS.port),
-    nodePort: nodePort === 'off' ? undefined : Number(nodePort),
-    tlsPort: configuration.get(SETTINGS.tlsEnable)
-      ? configuration.get(SETTINGS.tlsPort)
-      : undefined,
+    host,
+    port: await settled(configuration.get(SETTINGS.port)),
+    nodePort: nodePort === 'off' ? undefined : await settled(Number(nodePort)),
+    tlsPort: configuration.get(SETTINGS.tlsEnable) ? await settled(tlsPort) : undefined,
   }
 }
 

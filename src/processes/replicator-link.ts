@@ -1,8 +1,8 @@
 /**
- * The way from the workers to the process that replicates, in the primary. A worker need not know whether that process is
- * there at the moment: what it asks waits for it, and what it had asked of one that died is asked of the next, which goes
- * on from the checkpoints. Continuous replications that requests began are in no document, so they are kept here, in
- * memory, and begun anew.
+ * The way from the workers to the process that replicates, in the primary. A worker need not know whether that
+ * process is there at the moment: what it asks waits for it, and what it had asked of one that died is asked of the
+ * next, which goes on from the checkpoints. Continuous replications that requests began are in no document, so they
+ * are kept here, in memory, and begun anew.
  */
 import { Failure, isFailure } from '../base/errors.ts'
 import type { User } from '../core/auth/user.ts'

@@ -1,7 +1,7 @@
 /**
- * The process that replicates: one for the whole server, beside the HTTP workers. It reads and writes the shared data,
- * follows the documents that ask for replications, and does what workers ask it through the primary. When it dies, the
- * next one goes on from documents and checkpoints.
+ * The process that replicates: one for the whole server, beside the HTTP workers. It reads and writes the shared
+ * data, follows the documents that ask for replications, and does what workers ask it through the primary. When it
+ * dies, the next one goes on from documents and checkpoints.
  */
 import type { SchedulerQuery } from '../core/operations/replication-operations.ts'
 import { TOPIC } from './boot.ts'

@@ -1,6 +1,6 @@
 /** Which part of the process tree this process is: the primary starts the others with this variable set. */
 export type Role = 'primary' | ChildRole
-export type ChildRole = 'worker' | 'replicator'
+export type ChildRole = 'worker' | 'replicator' | 'indexer'
 
 const VARIABLE = 'GURNEY_PROCESS_ROLE'
 
@@ -8,5 +8,5 @@ export const roleEnvironment = (role: Role): Record<string, string> => ({ [VARIA
 
 export function roleOfThisProcess(): Role {
   const role = process.env[VARIABLE]
-  return role === 'worker' || role === 'replicator' ? role : 'primary'
+  return role === 'worker' || role === 'replicator' || role === 'indexer' ? role : 'primary'
 }

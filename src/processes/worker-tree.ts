@@ -15,9 +15,11 @@ import type {
 import type { Notice } from '../core/notices/notices.ts'
 import type { SystemFigures } from '../core/operations/operations.ts'
 import type { Task } from '../core/tasks/active-tasks.ts'
-import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
+import { type Boot, type Bound, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
-import { roleEnvironment } from './roles.ts'
+import { IndexerLink } from './indexer-link.ts'
+import { ReplicatorLink } from './replicator-link.ts'
+import { type ChildRole, roleEnvironment } from './roles.ts'
 import { addSystemFigures, systemFigures } from './system-figures.ts'
 
 const STOP_MS = 10_000
@@ -28,34 +30,43 @@ const HEALTHY_MS = 10_000
 
 export interface TreeParts {
   readonly workerCount: number
+  /** Replications get a process of their own; else the worker runs them. */
+  readonly hasReplicator: boolean
+  /** Processes that build indexes, at the most; none: the worker builds them. */
+  readonly indexerCountMax: number
   readonly log: Log
   readonly boot: () => Boot
   readonly configuration: ConfigurationWriter
 }
 
 interface Member {
+  readonly role: ChildRole
   readonly worker: Worker
   readonly channel: Channel
   readonly startedMs: number
   /** It answers requests. */
   isReady: boolean
+  /** It was told to go. */
+  isRetired: boolean
 }
 
 export class WorkerTree {
   readonly #parts: TreeParts
   readonly #members = new Map<number, Member>()
-  #plan: ListenPlan | undefined
+  readonly #replicator = new ReplicatorLink()
+  readonly #indexers: IndexerLink
   #stopping = false
   #failures = 0
   #onFirst: ((outcome: Bound | Failure) => void) | undefined
 
   constructor(parts: TreeParts) {
     this.#parts = parts
-  }
-
-  /** Where the workers listen, once the first one has found its ports. */
-  get plan(): ListenPlan | undefined {
-    return this.#plan
+    this.#indexers = new IndexerLink({
+      countMax: parts.indexerCountMax,
+      start: () => void this.#fork('indexer'),
+      retire: channel => this.#retire(channel),
+      clock: Date.now,
+    })
   }
 
   /** Resolves when all workers answer. */
@@ -66,7 +77,8 @@ export class WorkerTree {
     })
     cluster.schedulingPolicy = cluster.SCHED_RR
     const first = await this.#startFirst()
-    const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork())
+    const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork('worker'))
+    if (this.#parts.hasReplicator) others.push(this.#fork('replicator'))
     await Promise.all(others)
     return first
   }
@@ -103,26 +115,32 @@ export class WorkerTree {
     const outcome = new Promise<Bound | Failure>(settled => {
       this.#onFirst = settled
     })
-    void this.#fork()
+    void this.#fork('worker')
     const first = await outcome
     this.#onFirst = undefined
     if (first instanceof Failure) {
       this.#stopping = true
       throw first
     }
-    this.#plan = { host: this.#parts.boot().listen.host, ...first }
     return first
   }
 
   /** Resolves when the worker answers requests, or is gone. */
-  #fork(): Promise<void> {
-    const worker = cluster.fork(roleEnvironment('worker'))
+  #fork(role: ChildRole): Promise<void> {
+    const worker = cluster.fork(roleEnvironment(role))
     const channel = new Channel({
       send: message => void worker.send(message as never, undefined, () => {}),
       onMessage: listener => void worker.on('message', listener),
       onClose: listener => void worker.on('exit', listener),
     })
-    const member: Member = { worker, channel, startedMs: Date.now(), isReady: false }
+    const member: Member = {
+      role,
+      worker,
+      channel,
+      startedMs: Date.now(),
+      isReady: false,
+      isRetired: false,
+    }
     this.#members.set(worker.id, member)
     return new Promise(done => {
       this.#serve(member, done)
@@ -134,16 +152,18 @@ export class WorkerTree {
   }
 
   #serve(member: Member, onReady: () => void): void {
-    const { channel, worker } = member
+    const { channel, worker, role } = member
     channel.on(TOPIC.boot, () => this.#parts.boot())
     channel.on(TOPIC.ready, (bound: Bound) => {
       member.isReady = true
-      this.#onFirst?.(bound)
+      if (role === 'replicator') this.#replicator.connect(channel)
+      else if (role === 'indexer') this.#indexers.connect(channel)
+      else this.#onFirst?.(bound)
       onReady()
     })
     channel.on(TOPIC.failed, ({ reason }: { reason: string }) => {
       this.#onFirst?.(new Failure('service_unavailable', { reason }))
-      this.#parts.log.error('a worker cannot start', { reason })
+      this.#parts.log.error(`a ${role} cannot start`, { reason })
     })
     channel.on(TOPIC.configChange, (edit: ConfigurationChange & { persist: boolean }) => {
       const { persist, section, key, value } = edit
@@ -151,6 +171,8 @@ export class WorkerTree {
     })
     channel.on(TOPIC.configReload, () => this.#parts.configuration.reload())
     channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(notice, worker.id))
+    this.#replicator.serve(channel)
+    this.#indexers.serve(channel)
     channel.on(TOPIC.tasks, () => this.#gatherTasks())
     channel.on(TOPIC.metrics, async () =>
       mergeSnapshots(await this.#gather<MetricsSnapshot>(TOPIC.metrics)),
@@ -158,6 +180,15 @@ export class WorkerTree {
     channel.on(TOPIC.system, async () =>
       addSystemFigures([systemFigures(), ...(await this.#gather<SystemFigures>(TOPIC.system))]),
     )
+  }
+
+  /** Ends a process that has nothing to do. */
+  #retire(channel: Channel): void {
+    for (const member of this.#members.values()) {
+      if (member.channel !== channel) continue
+      member.isRetired = true
+      channel.request(TOPIC.drain, {}, STOP_MS).catch(() => member.worker.process.kill('SIGKILL'))
+    }
   }
 
   #passOn(notice: Notice, from: number): void {
@@ -181,6 +212,13 @@ export class WorkerTree {
 
   #gone(member: Member, how: string): void {
     this.#members.delete(member.worker.id)
+    if (member.role === 'replicator') this.#replicator.disconnect(member.channel)
+    if (member.role === 'indexer') {
+      this.#indexers.disconnect(member.isReady ? member.channel : undefined)
+      // The next request for an index starts another one.
+      if (!this.#stopping && !member.isRetired) this.#parts.log.error('an indexer died', { how })
+      return
+    }
     this.#onFirst?.(
       new Failure('service_unavailable', { reason: `the first worker died (${how})` }),
     )
@@ -188,9 +226,9 @@ export class WorkerTree {
     const livedMs = Date.now() - member.startedMs
     this.#failures = livedMs > HEALTHY_MS ? 0 : this.#failures + 1
     const waitMs = Math.min(RESTART_MS_MAX, this.#failures === 0 ? 0 : 50 * 2 ** this.#failures)
-    this.#parts.log.error('a worker died and is replaced', { how, livedMs, waitMs })
+    this.#parts.log.error(`a ${member.role} died and is replaced`, { how, livedMs, waitMs })
     setTimeout(() => {
-      if (!this.#stopping) void this.#fork()
+      if (!this.#stopping) void this.#fork(member.role)
     }, waitMs)
   }
 }

@@ -4,11 +4,13 @@
  */
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { Failure, isFailure } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { Metrics, type MetricsSnapshot } from '../base/metrics.ts'
 import { Configuration, type ConfigurationChange } from '../core/configuration/configuration.ts'
 import { SETTINGS } from '../core/configuration/settings.ts'
+import type { IndexUpdates } from '../core/indexing/index-updates.ts'
 import { type Notice, Notices } from '../core/notices/notices.ts'
 import type { SystemFigures } from '../core/operations/operations.ts'
 import type { ReplicationOperations } from '../core/operations/replication-operations.ts'
@@ -20,6 +22,7 @@ import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
 import { composeServers, type Servers } from '../server.ts'
 import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
+import { INDEX_MS } from './indexer-link.ts'
 import { logOf } from './process-log.ts'
 import { REPLICATE_MS } from './replicator-link.ts'
 import { systemFigures } from './system-figures.ts'
@@ -60,10 +63,17 @@ export interface TreeMember {
   readonly servers: Servers
 }
 
-/** @param replicates this process runs the replications of all; memory is not shared, so there the one worker does */
+/** What a process of the tree does itself. Memory is not shared, so there the one worker does everything. */
+export interface OwnWork {
+  /** It runs the replications of all. */
+  readonly replicates: boolean
+  /** It brings indexes up to date. */
+  readonly indexes?: boolean
+}
+
 export async function joinTree(
   channel: Channel,
-  { replicates }: { replicates: boolean },
+  { replicates, indexes = false }: OwnWork,
 ): Promise<TreeMember> {
   const boot = await channel.request<Boot>(TOPIC.boot, {})
   const configuration = new Configuration(sectionsOf(boot.sections))
@@ -72,7 +82,7 @@ export async function joinTree(
   const notices = new Notices(notice => channel.notify(TOPIC.notice, notice))
   const tasks = new ActiveTasks()
   const metrics = new Metrics()
-  const isElsewhere = !replicates && boot.engine !== 'memory'
+  const isShared = boot.engine !== 'memory'
   const servers = composeServers({
     nodeName: boot.nodeName,
     engine,
@@ -88,7 +98,9 @@ export async function joinTree(
     gatherSystem: () => channel.request<SystemFigures>(TOPIC.system, {}),
     listTasks: () => channel.request<Task[]>(TOPIC.tasks, {}),
     tasks,
-    ...(isElsewhere ? { replication: replicationElsewhere(channel) } : {}),
+    ...(isShared && !replicates ? { replication: replicationElsewhere(channel) } : {}),
+    ...(isShared && !indexes ? { indexUpdates: indexUpdatesElsewhere(channel) } : {}),
+    ...(indexes ? { sandboxProcessesMax: availableParallelism() } : {}),
     replicationTls: () => readReplicationTls(configuration),
     log,
     clock: Date.now,
@@ -114,6 +126,10 @@ export async function leaveTree({ servers, engine }: TreeMember): Promise<void> 
   // The answer must leave before the process does.
   setImmediate(() => process.disconnect?.())
 }
+
+const indexUpdatesElsewhere = (channel: Channel): IndexUpdates => ({
+  bringUp: request => channel.request(TOPIC.index, request, INDEX_MS),
+})
 
 const replicationElsewhere = (channel: Channel): ReplicationOperations => ({
   replicate: ({ name, roles }, body) =>

@@ -15,6 +15,7 @@ import { type RunningServer, startProcess } from '../support/start-process.ts'
 const RUN_MS = 9000
 const KILL_EVERY_MS = 1500
 const SETTLE_MS = 15_000
+const SILENT_MS = 2000
 const DOCUMENTS = 60
 
 const seed = Number(process.env.GURNEY_SEED ?? Date.now() % 1_000_000)
@@ -48,6 +49,8 @@ function open(
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     request.on('response', resolve).on('error', reject)
   })
+  // A connection that a worker died with before it took it over is never answered.
+  request.setTimeout(SILENT_MS, () => request.destroy(new Error('the server is silent')))
   request.end(body === undefined ? undefined : JSON.stringify(body))
   return { request, response }
 }
@@ -164,8 +167,19 @@ async function killWorkers(server: RunningServer, run: Run, random: () => number
   return kills
 }
 
+/** Workers that die often are replaced slowly: for a while nobody may listen. */
+async function askPatiently(server: RunningServer, path: string) {
+  for (const dueMs = performance.now() + SETTLE_MS; ; await delay(100)) {
+    try {
+      return await ask(server, 'GET', path)
+    } catch (thrown) {
+      if (performance.now() > dueMs) throw thrown
+    }
+  }
+}
+
 async function finalRevisions(server: RunningServer): Promise<Map<string, string>> {
-  const { json } = await ask(server, 'GET', '/db/_all_docs')
+  const { json } = await askPatiently(server, '/db/_all_docs')
   const rows = json.rows as { id: string; value: { rev: string } }[]
   return new Map(rows.map(row => [row.id, row.value.rev]))
 }

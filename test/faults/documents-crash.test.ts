@@ -1,6 +1,7 @@
 /**
- * The whole server is killed while clients write single documents and bulks, and then one of its workers alone. What was
- * acknowledged is there afterwards with the revision that was told, and the counters agree with what a list shows.
+ * The whole server is killed while clients write single documents and bulks, and then one of its workers alone.
+ * What was acknowledged is there afterwards with the revision that was told, and the counters agree with what a
+ * list shows.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { type RunningServer, startProcess } from '../support/start-process.ts'
 
 const WRITING_MS = 1500
 const BULK_COUNT = 40
+const ANSWER_MS = 5000
 
 const folder = mkdtempSync(join(tmpdir(), 'gurney-crash-'))
 writeFileSync(join(folder, 'local.ini'), '[svc_httpd_auth]\niterations = 10\n')
@@ -38,6 +40,8 @@ function ask(server: RunningServer, method: string, path: string, body?: unknown
         path,
         auth: 'admin:pass',
         agent: false,
+        // A connection that was on its way to a worker that died may never be answered.
+        signal: AbortSignal.timeout(ANSWER_MS),
         headers: { 'Content-Type': 'application/json' },
       },
       response => {
@@ -149,11 +153,27 @@ function workersOf(pid: number): number[] {
     .split(' ')
     .filter(text => text !== '')
     .map(Number)
+    .filter(child =>
+      readFileSync(`/proc/${child}/environ`, 'utf8').includes('GURNEY_PROCESS_ROLE=worker'),
+    )
+}
+
+/** Whatever a test finds, its server does not outlive it. */
+const running = new Set<RunningServer>()
+after(async () => {
+  for (const server of running) if (server.process.exitCode === null) await server.kill()
+})
+
+async function start(): Promise<RunningServer> {
+  const server = await startProcess(folder, FLAGS)
+  running.add(server)
+  void server.process.once('exit', () => running.delete(server))
+  return server
 }
 
 test('nothing acknowledged is lost when the server is killed', { timeout: 60_000 }, async () => {
   for (let round = 0; round < 2; round++) {
-    const server = await startProcess(folder, FLAGS)
+    const server = await start()
     if (round === 0) await ask(server, 'PUT', '/db')
     else await verify(server)
     const { load, done } = startLoad(server, `kill${round}`)
@@ -163,14 +183,14 @@ test('nothing acknowledged is lost when the server is killed', { timeout: 60_000
     await done
     assert.ok(load.acknowledgedCount > 0)
   }
-  const server = await startProcess(folder, FLAGS)
+  const server = await start()
   await verify(server)
   await verifyBulks(server)
   await server.stop()
 })
 
 test('nothing acknowledged is lost when a worker is killed', { timeout: 60_000 }, async () => {
-  const server = await startProcess(folder, FLAGS)
+  const server = await start()
   await ask(server, 'PUT', '/db')
   const { load, done } = startLoad(server, 'worker')
   for (let kills = 0; kills < 2; kills++) {

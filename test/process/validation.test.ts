@@ -1,6 +1,6 @@
 /**
- * Validation functions across processes: whatever worker stored or removed one, the next write on any worker is judged by
- * it, or no longer.
+ * Validation functions across processes: whatever worker stored or removed one, the next write on each of them is
+ * judged by it, or no longer.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

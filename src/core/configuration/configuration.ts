@@ -9,7 +9,8 @@ import { Failure } from '../../base/errors.ts'
 import { getOrAdd } from '../../base/get-or-add.ts'
 import type { IniSections } from '../../base/ini.ts'
 import { canonicalSection } from '../../base/product-names.ts'
-import { SETTINGS, type Setting } from './settings.ts'
+import type { Setting } from './setting-kinds.ts'
+import { SETTINGS } from './settings.ts'
 
 export class Configuration {
   #sections: Map<string, Map<string, string>> = new Map()

@@ -1,6 +1,7 @@
 /** The text of `etc/default.ini`: every setting with its default, as a comment unless clients expect to read it. */
 import { getOrAdd } from '../../base/get-or-add.ts'
-import { SETTINGS, type Setting, type SettingName } from './settings.ts'
+import type { Setting } from './setting-kinds.ts'
+import { SETTINGS, type SettingName } from './settings.ts'
 
 /** Values that clients read from the configuration endpoint even when nobody set them. */
 const SHOWN: ReadonlySet<SettingName> = new Set(['port', 'bindAddress', 'nodePort'])

@@ -5,6 +5,8 @@
  * setting's kind are refused with a one-line error, and code reads settings only through here, so no default
  * is written twice. Sizes are bytes, times carry their unit in the comment.
  */
+import { choice, flag, integer, integerOrInfinity, type Setting, text } from './setting-kinds.ts'
+
 export const SETTINGS = {
   dialect: choice(
     'svc',
@@ -380,6 +382,21 @@ export const SETTINGS = {
     'Milliseconds failures are remembered',
   ),
 
+  reduceLimit: choice(
+    'query_server_config',
+    'reduce_limit',
+    ['true', 'false', 'log'],
+    'true',
+    'Results of reduce functions that hardly shrink become errors',
+  ),
+  queryLimit: integer(
+    'query_server_config',
+    'query_limit',
+    268_435_456,
+    1,
+    'Largest limit of a view query',
+  ),
+
   uuidAlgorithm: choice(
     'uuids',
     'algorithm',
@@ -389,6 +406,16 @@ export const SETTINGS = {
   ),
   uuidSuffix: text('uuids', 'utc_id_suffix', '', 'Suffix of utc_id ids'),
   uuidMaxCount: integer('uuids', 'max_count', 1000, 0, 'Ids in one GET /_uuids'),
+
+  textSearch: flag('svc', 'text_search', true, 'Text indexes can be made and asked'),
+  mangoDefaultLimit: integer('mango', 'default_limit', 25, 0, 'Documents of a _find without limit'),
+  mangoScanWarningRatio: integer(
+    'mango',
+    'index_scan_warning_threshold',
+    10,
+    0,
+    'Documents read for each one found, from which on _find warns; 0: never',
+  ),
 
   clusterQ: integer('cluster', 'q', 2, 1, 'Shards reported for new databases'),
   clusterN: integer('cluster', 'n', 1, 1, 'Copies reported for new databases'),
@@ -422,66 +449,4 @@ export const SETTINGS = {
   logRequests: flag('log', 'requests', true, 'A line for each request'),
 } as const satisfies Record<string, Setting<unknown>>
 
-export interface Setting<T> {
-  readonly section: string
-  readonly key: string
-  readonly default: T
-  readonly about: string
-  /** The value of a text, or undefined when the text breaks the setting's rules. */
-  readonly parse: (text: string) => T | undefined
-  /** The default as ini text. */
-  readonly defaultText: string
-}
-
 export type SettingName = keyof typeof SETTINGS
-
-function setting<T>(rest: Setting<T>): Setting<T> {
-  return Object.freeze(rest)
-}
-
-function text(section: string, key: string, value: string, about: string): Setting<string> {
-  return setting({ section, key, default: value, about, parse: given => given, defaultText: value })
-}
-
-function flag(section: string, key: string, value: boolean, about: string): Setting<boolean> {
-  const parse = (given: string) => (given === 'true' ? true : given === 'false' ? false : undefined)
-  return setting({ section, key, default: value, about, parse, defaultText: String(value) })
-}
-
-function choice<const T extends string>(
-  section: string,
-  key: string,
-  values: readonly T[],
-  value: NoInfer<T>,
-  about: string,
-): Setting<T> {
-  const parse = (given: string) => values.find(candidate => candidate === given)
-  return setting({ section, key, default: value, about, parse, defaultText: value })
-}
-
-function integer(
-  section: string,
-  key: string,
-  value: number,
-  least: number,
-  about: string,
-): Setting<number> {
-  const parse = (given: string) => {
-    const number = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN
-    return number >= least ? number : undefined
-  }
-  return setting({ section, key, default: value, about, parse, defaultText: String(value) })
-}
-
-function integerOrInfinity(
-  section: string,
-  key: string,
-  value: number,
-  about: string,
-): Setting<number> {
-  const finite = integer(section, key, value, 0, about)
-  const parse = (given: string) =>
-    given === 'infinity' ? Number.POSITIVE_INFINITY : finite.parse(given)
-  const defaultText = Number.isFinite(value) ? String(value) : 'infinity'
-  return setting({ ...finite, parse, defaultText })
-}

@@ -27,6 +27,7 @@ import {
  * base64 digits.
  */
 export const CHUNK_BYTES = 65_520
+/** Contents up to this size ride in the commit unless the caller says otherwise. */
 export const INLINE_BYTES_MAX = 4 * CHUNK_BYTES
 /** Chunks in one transaction of an upload, about 2 MiB. Two such buffers are what an upload takes of memory. */
 const CHUNKS_PER_WRITE = 32
@@ -61,8 +62,9 @@ export async function uploadContent(
   store: Store,
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   clock: () => number,
+  inlineBytesMax = INLINE_BYTES_MAX,
 ): Promise<UploadedContent> {
-  const upload = new Upload(store, clock)
+  const upload = new Upload(store, clock, inlineBytesMax)
   try {
     for await (const piece of source) {
       const room = upload.add(piece)
@@ -106,10 +108,11 @@ export async function sweepUploads(store: Store, beforeMs: number): Promise<numb
   return count
 }
 
-/** Small contents stay in memory; from INLINE_BYTES_MAX on one buffer fills while the other is written. */
+/** Small contents stay in memory; of larger ones one buffer fills while the other is written. */
 class Upload {
   readonly #store: Store
   readonly #clock: () => number
+  readonly #inlineBytesMax: number
   readonly #sha256: Hash = createHash('sha256')
   readonly #md5: Hash = createHash('md5')
   #pieces: Buffer[] = []
@@ -121,9 +124,10 @@ class Upload {
   #chunkCount = 0
   #bytes = 0
 
-  constructor(store: Store, clock: () => number) {
+  constructor(store: Store, clock: () => number, inlineBytesMax: number) {
     this.#store = store
     this.#clock = clock
+    this.#inlineBytesMax = inlineBytesMax
   }
 
   /** Undefined when the next piece may come at once, else a promise to wait for. */
@@ -133,7 +137,7 @@ class Upload {
     this.#bytes += piece.length
     if (this.#filling !== undefined) return this.#fill(piece)
     this.#pieces.push(piece)
-    return this.#bytes > INLINE_BYTES_MAX ? this.#beginWriting() : undefined
+    return this.#bytes > this.#inlineBytesMax ? this.#beginWriting() : undefined
   }
 
   async finish(): Promise<UploadedContent> {

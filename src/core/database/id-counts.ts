@@ -33,9 +33,9 @@ export interface Stretch {
 }
 
 /**
- * Where the next live document can be, seen from a place all around which is deleted: 'here' when the stretch of that
- * place has live ones, else the start of the next stretch that has (in reverse: the end of the one before it), undefined
- * when there is none.
+ * Where the next live document can be, seen from a place all around which is deleted: 'here' when the stretch of
+ * that place has live ones, else the start of the next stretch that has (in reverse: the end of the one before
+ * it), undefined when there is none.
  */
 export function* nextLiveStretch(
   tx: ReadTx,

@@ -74,7 +74,7 @@ export class DesignCache {
   }
 
   async #load(database: Database): Promise<DesignSet> {
-    const { stamp, documents } = await database.store.read(readDesigns)
+    const { stamp, documents } = await database.read(readDesigns)
     if (stamp === undefined) return EMPTY
     const designs = documents.map(document => designOf(database, document))
     const byId = new Map(designs.map(design => [design.id, design]))

@@ -43,7 +43,8 @@ function historyText({ start, ids }: RevisionPath): string {
   return `"_revisions":{"start":${start},"ids":[${newest.join(',')}]}`
 }
 
-function attachmentText(attachment: SeenAttachment): string {
+/** `"name":{…}`: one member of `_attachments`. */
+export function attachmentText(attachment: SeenAttachment): string {
   const { name, contentType, revpos, length } = attachment
   const digest = attachment.md5 === undefined ? '' : `"digest":"${printDigest(attachment)}",`
   const head = `"content_type":${JSON.stringify(contentType)},"revpos":${revpos}`

@@ -1,8 +1,8 @@
 /**
  * The rules of a design document's `rewrites` array: which path and query a request inside the server becomes.
  *
- * Pure. Rules are tried in order, the first that fits counts; what it binds (`:name`, `*`) fills its target. Targets are
- * relative to the design document. Leaves to others: sending the request on, and rewrites that are functions.
+ * Pure. Rules are tried in order, the first that fits counts; what it binds (`:name`, `*`) fills its target. Targets
+ * are relative to the design document. Leaves to others: sending the request on, and rewrites that are functions.
  */
 import { Failure } from '../../base/errors.ts'
 import type { Fields } from '../document/design-document.ts'

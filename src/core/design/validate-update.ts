@@ -154,7 +154,7 @@ function* calls(open: readonly Pending[]): Generator<Pending[]> {
 
 function subjectsOf(database: Database, edits: readonly DocumentEdit[]): Promise<Subject[]> {
   const keys = edits.map(edit => documentKey(edit.id))
-  return database.store.read(function* (tx) {
+  return database.read(function* (tx) {
     const [limit, ...records] = yield* tx.getMany([REVISION_LIMIT, ...keys])
     const revisionLimit = limit === undefined ? REVISION_LIMIT_DEFAULT : Number(limit.toString())
     const subjects: Subject[] = []

@@ -62,7 +62,6 @@ export interface Dialect {
   readonly attachmentTypeRequired: boolean
   /** 33. */
   readonly attachmentIfMatch: boolean
-  readonly deleteBatch: boolean
   /** 34. */
   readonly attachmentDeleteEtag: boolean
   /** 43. Users see their own account by default. */
@@ -105,7 +104,6 @@ const spec: Dialect = Object.freeze({
   rangesOnCompressed: true,
   attachmentTypeRequired: true,
   attachmentIfMatch: true,
-  deleteBatch: true,
   attachmentDeleteEtag: true,
   usersOpenAtFirst: true,
   oldViewInfoFields: true,
@@ -143,7 +141,6 @@ const couchdb: Dialect = Object.freeze({
   rangesOnCompressed: false,
   attachmentTypeRequired: false,
   attachmentIfMatch: false,
-  deleteBatch: false,
   attachmentDeleteEtag: false,
   usersOpenAtFirst: false,
   oldViewInfoFields: false,

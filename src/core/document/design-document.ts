@@ -10,6 +10,8 @@ export interface DesignDocument {
   readonly options: DesignOptions
   /** By name, in document order, without `lib`. */
   readonly views: ReadonlyMap<string, ViewDefinition>
+  /** Definitions of text indexes, unchecked. */
+  readonly indexes?: Fields
   /** CommonJS modules for map functions. */
   readonly lib?: Fields
   readonly filters: ReadonlyMap<string, FunctionSource>
@@ -89,6 +91,7 @@ export function readDesignDocument(body: Fields): DesignDocument {
       ...(typeof partitioned === 'boolean' ? { partitioned } : {}),
     },
     views: new Map(viewsOf(body).map(([name, view]) => [name, viewFrom(view)])),
+    ...(isObject(body.indexes) ? { indexes: body.indexes } : {}),
     ...(lib === undefined ? {} : { lib }),
     filters: functionsOf(body.filters),
     lists: functionsOf(body.lists),

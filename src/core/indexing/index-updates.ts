@@ -75,15 +75,17 @@ export class LocalIndexUpdates implements IndexUpdates {
   }
 
   async #reach(database: Database, open: OpenIndex, wanted: IndexProgress): Promise<void> {
-    for (let attempt = 1; ; ) {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       try {
         const { seq, purgeSeq } = await this.#run(database, open)
         if (seq >= wanted.seq && purgeSeq >= wanted.purgeSeq) return
       } catch (thrown) {
         // Somebody removed it while it was built: unused indexes are cleaned up.
-        if (!isFailure(thrown, 'store_missing') || ++attempt > ATTEMPTS_MAX) throw thrown
+        if (!isFailure(thrown, 'store_missing') || attempt === ATTEMPTS_MAX) throw thrown
       }
     }
+    // The run under way may not go far enough; the one after it does.
+    throw new Failure('unexpected', { reason: 'An index does not reach a change of its database' })
   }
 
   /** The run that is under way, or a new one. */
@@ -99,4 +101,4 @@ export class LocalIndexUpdates implements IndexUpdates {
   }
 }
 
-const ATTEMPTS_MAX = 3
+const ATTEMPTS_MAX = 5

@@ -119,19 +119,28 @@ async function followPurges(
     const start = progress.purgeSeq + 1
     const end = Math.min(head.purgeSeq, progress.purgeSeq + PURGES_AT_ONCE)
     const gone = await database.read(function* (tx) {
-      const range = { start: purgeKey(start), end: end < head.purgeSeq ? purgeKey(end + 1) : PURGES.end }
+      const range = {
+        start: purgeKey(start),
+        end: end < head.purgeSeq ? purgeKey(end + 1) : PURGES.end,
+      }
       const records = yield* tx.scan(range, { limit: PURGES_AT_ONCE })
       const ids = [...new Set(records.map(({ value }) => decodePurge(value).id))]
       const documents = yield* tx.getMany(ids.map(documentKey))
       return ids.filter((_, at) => documents[at] === undefined)
     })
     progress = { seq: progress.seq, purgeSeq: end }
-    await open.index.update(gone.map(id => rowless(id, open.kind)), progress)
+    await open.index.update(
+      gone.map(id => rowless(id, open.kind)),
+      progress,
+    )
   }
   return progress
 }
 
-const rowless = (id: string, { trees }: IndexKind): DocumentRows => ({ id, rows: trees.map(() => NONE) })
+const rowless = (id: string, { trees }: IndexKind): DocumentRows => ({
+  id,
+  rows: trees.map(() => NONE),
+})
 const NONE: DocumentRows['rows'][number] = []
 
 interface MappedStep {
@@ -181,7 +190,8 @@ async function readBatch(
   const others: string[] = []
   for (const { idBytes, deleted, record } of changes) {
     const id = idBytes.toString()
-    const hasRows = !deleted && record !== undefined && (open.kind.includesDesigns || !isDesignId(id))
+    const hasRows =
+      !deleted && record !== undefined && (open.kind.includesDesigns || !isDesignId(id))
     if (hasRows) live.push(decodeDocument(record, id))
     else others.push(id)
   }

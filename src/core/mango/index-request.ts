@@ -199,10 +199,9 @@ export function parseListParameters(
     skip: skip === undefined ? 0 : wholeNumber(skip),
   }
   if (parsed.limit >= 1 && parsed.skip >= 0) return parsed
-  throw indexFailure(
-    'invalid_list_index_params',
-    'limit is a whole number from 1, skip one from 0.',
-  )
+  throw new Failure('index_list_invalid', {
+    reason: 'limit is a whole number from 1, skip one from 0.',
+  })
 }
 
 const wholeNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN)

@@ -51,7 +51,7 @@ export class ChangeRow {
 
   /** UTF-8. */
   get idBytes(): Buffer {
-    return this.change.entry.subarray(this.change.idStart)
+    return this.change.idBytes
   }
 
   get deleted(): boolean {

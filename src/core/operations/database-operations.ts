@@ -14,10 +14,19 @@ import type { EditMode } from '../document/apply-edit.ts'
 import type { StoredAttachment } from '../document/attachment.ts'
 import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
-import type { Compare } from '../mango/json-value.ts'
+import type { IndexDefinition } from '../mango/index-definition.ts'
+import type { Compare, JsonObject } from '../mango/json-value.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import type { ActiveTasks } from '../tasks/active-tasks.ts'
+import type { ActiveTasks, Task } from '../tasks/active-tasks.ts'
 import { compareRevisions, type RevisionDifference } from './compare-revisions.ts'
+import {
+  explainDocuments,
+  type FindAnswer,
+  type FindParts,
+  type FindSettings,
+  findDocuments,
+  indexesOf,
+} from './find-documents.ts'
 import { type ChangesFeed, type ChangesQuery, openChanges } from './follow-changes.ts'
 import {
   type KeyedListing,
@@ -28,6 +37,15 @@ import {
   type Namespace,
 } from './list-documents.ts'
 import { compactDatabase } from './manage-database.ts'
+import {
+  type CreatedIndex,
+  createIndex,
+  type DeletedDesign,
+  deleteIndex,
+  deleteIndexDesigns,
+  type IndexName,
+  type IndexParts,
+} from './manage-indexes.ts'
 import { type Opened, type OpenRequest, openMany, openOneByOne } from './open-many.ts'
 import type { DatabaseInfo, DatabaseOperations } from './operations.ts'
 import {
@@ -40,6 +58,7 @@ import {
   uploadAttachment,
 } from './prepare-attachments.ts'
 import { listPurges, type PurgeLimits, purgeDocuments } from './purge-documents.ts'
+import { buildAhead, findDesign, type OpenedView, openView } from './query-view.ts'
 import {
   type AttachmentView,
   type ByteSpan,
@@ -57,7 +76,14 @@ import {
   readDocument,
 } from './read-document.ts'
 import { type DesignFunctions, openDesign } from './run-design-function.ts'
-import { type DocumentWrite, type FunctionParts, writeDocuments } from './write-documents.ts'
+import { cleanUpIndexes, compactIndex, readViewInfo, type ViewInfo } from './view-info.ts'
+import type { ViewServices } from './view-services.ts'
+import {
+  type DocumentWrite,
+  type FunctionParts,
+  isDesign,
+  writeDocuments,
+} from './write-documents.ts'
 
 export interface DatabaseParts {
   readonly database: Database
@@ -71,16 +97,20 @@ export interface OwningServer {
   readonly dialect: Dialect
   readonly attachmentPolicy: AttachmentPolicy
   readonly functions: FunctionParts
+  readonly views: ViewServices
   readonly clock: () => number
   /** Waits for the work before the server stops; tells nobody how it ended. */
   keep(work: Promise<unknown>): void
   /** Long work that nobody waits for; it ends early when the server stops. What goes wrong is logged. */
   inBackground(name: string, work: (signal: AbortSignal) => Promise<void>): void
   readonly activeTasks: ActiveTasks
+  /** Of all processes. */
+  tasks(): Promise<Task[]>
   /** Runs functions of design documents; started when first asked for. */
   sandbox(): Sandbox
   /** The order of view keys. */
   compare(): Compare
+  readonly findSettings: FindSettings
 }
 
 export class PlainDatabaseOperations implements DatabaseOperations {
@@ -153,7 +183,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView> {
-    return readAttachment(this, id, name, rev)
+    return readAttachment((...asked) => this.readDocument(...asked), id, name, rev)
   }
 
   storedBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer> {
@@ -194,16 +224,78 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return document
   }
 
-  writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
-    return writeDocuments(this, writes, mode, this.#server.functions)
+  async writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
+    const results = await writeDocuments(this, writes, mode, this.#server.functions)
+    for (const [at, { id, document }] of writes.entries()) {
+      if (isDesign(id) && results[at]?.ok && !document.deleted) this.#buildAhead(id)
+    }
+    return results
   }
 
   writeLater(writes: readonly DocumentWrite[], mode: EditMode): void {
     this.#server.keep(this.writeDocuments(writes, mode))
   }
 
+  /** The index of a design document is made before anybody asks for it. */
+  #buildAhead(id: string): void {
+    const { views } = this.#server
+    this.#server.inBackground(`index of ${id}`, signal =>
+      buildAhead(this.database, views, id, signal),
+    )
+  }
+
+  openView(design: string, view: string): Promise<OpenedView> {
+    return openView(this, this.#viewParts, { design, view })
+  }
+
+  get #viewParts() {
+    const server = this.#server
+    return { services: server.views, inBackground: server.inBackground.bind(server) }
+  }
+
+  async viewInfo(design: string): Promise<ViewInfo> {
+    const { views } = this.#server
+    const found = await findDesign(this, views, `_design/${design}`)
+    return readViewInfo(this.database, views, found, await this.#server.tasks())
+  }
+
   openDesign(name: string): Promise<DesignFunctions> {
     return openDesign(this, this.#server.functions, name)
+  }
+
+  find(request: JsonObject, signal?: AbortSignal): Promise<FindAnswer> {
+    return findDocuments(this.#findParts, request, signal)
+  }
+
+  explain(request: JsonObject): Promise<JsonObject> {
+    return explainDocuments(this.#findParts, request)
+  }
+
+  listIndexes(): Promise<readonly IndexDefinition[]> {
+    return indexesOf(this.#findParts)
+  }
+
+  get #findParts(): FindParts {
+    const server = this.#server
+    const { views, findSettings: settings } = server
+    return { operations: this, views, settings, compare: () => server.compare() }
+  }
+
+  createIndex(request: JsonObject): Promise<CreatedIndex> {
+    return createIndex(this.#indexParts, request)
+  }
+
+  deleteIndex(index: IndexName): Promise<void> {
+    return deleteIndex(this.#indexParts, index)
+  }
+
+  deleteIndexDesigns(ids: readonly string[]): Promise<DeletedDesign[]> {
+    return deleteIndexDesigns(this.#indexParts, ids)
+  }
+
+  get #indexParts(): IndexParts {
+    const { dialect, findSettings } = this.#server
+    return { operations: this, dialect, textSearch: findSettings.textSearch }
   }
 
   info(): Promise<DatabaseInfo> {
@@ -263,11 +355,16 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   async compactDesign(id: string): Promise<void> {
     maintenanceCheck(this.user, this.security)
-    await this.readDocument(id)
+    const { views, activeTasks } = this.#server
+    const design = await findDesign(this, views, id)
+    this.#server.inBackground(`compaction of the index of ${id}`, () =>
+      compactIndex(this.database, views, design, activeTasks),
+    )
   }
 
   async cleanUpViews(): Promise<void> {
     maintenanceCheck(this.user, this.security)
+    await cleanUpIndexes(this.database, this.#server.views)
   }
 }
 

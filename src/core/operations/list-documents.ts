@@ -1,9 +1,9 @@
 /**
- * Lists of documents by id: all of them, design documents, local ones; a range or named ids. Rows come in batches that
- * point into the stored bytes; nothing is decoded unless somebody asks for more than a row shows.
+ * Lists of documents by id: all of them, design documents, local ones; a range or named ids. Rows come in
+ * batches that point into the stored bytes; nothing is decoded unless somebody asks for more than a row shows.
  *
- * `offset` and `skip` count stretches of ids, not documents. What is listed while others write is a row of states, batch
- * by batch: each document is shown once, as it was when its batch was read.
+ * `offset` and `skip` count stretches of ids, not documents. What is listed while others write is a row of
+ * states, batch by batch: each document is shown once, as it was when its batch was read.
  */
 import type { Store } from '../../engine/engine.ts'
 import type { Database } from '../database/database.ts'

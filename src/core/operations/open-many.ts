@@ -1,6 +1,6 @@
 /**
- * Revisions of many documents at once, for bulk reads and replicators: as many as fit a batch come from one state of the
- * database, and the next batch is read when somebody wants it.
+ * Revisions of many documents at once, for bulk reads and replicators: as many as fit a batch come from one
+ * state of the database, and the next batch is read when somebody wants it.
  */
 import { isFailure } from '../../base/errors.ts'
 import type { Database } from '../database/database.ts'
@@ -50,7 +50,10 @@ interface OpensRevisions {
   ): Promise<Opened>
 }
 
-/** For those who may see less: each document is opened by itself, and one that is not for them is as if it were not there. */
+/**
+ * For those who may see less: each document is opened by itself, and one that is not for them is as if it were
+ * not there.
+ */
 export async function* openOneByOne(
   operations: OpensRevisions,
   requests: readonly OpenRequest[],

@@ -21,18 +21,24 @@ import type { EditMode } from '../document/apply-edit.ts'
 import type { StoredAttachment } from '../document/attachment.ts'
 import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
+import type { IndexDefinition } from '../mango/index-definition.ts'
+import type { JsonObject } from '../mango/json-value.ts'
 import type { Task } from '../tasks/active-tasks.ts'
 import type { RevisionDifference } from './compare-revisions.ts'
 import type { UpdatesFeed, UpdatesQuery } from './database-updates.ts'
+import type { FindAnswer } from './find-documents.ts'
 import type { ChangesFeed, ChangesQuery } from './follow-changes.ts'
 import type { KeyedListing, Listing, ListingRange, Namespace } from './list-documents.ts'
+import type { CreatedIndex, DeletedDesign, IndexName } from './manage-indexes.ts'
 import type { Opened, OpenRequest } from './open-many.ts'
 import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
 import type { PurgeLimits } from './purge-documents.ts'
+import type { OpenedView } from './query-view.ts'
 import type { AttachmentView, ByteSpan } from './read-attachment.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
 import type { ReplicationOperations } from './replication-operations.ts'
 import type { DesignFunctions } from './run-design-function.ts'
+import type { ViewInfo } from './view-info.ts'
 import type { DocumentWrite } from './write-documents.ts'
 
 export interface ServerOperations {
@@ -189,6 +195,23 @@ export interface DatabaseOperations {
 
   /** The functions of `_design/{name}`. Fails with `document_missing`. */
   openDesign(name: string): Promise<DesignFunctions>
+
+  /** A view of `_design/{design}`. Fails with `document_missing`, reason `missing_named_view` where only the view is. */
+  openView(design: string, view: string): Promise<OpenedView>
+  /** About the index of `_design/{design}`. Fails with `document_missing`. */
+  viewInfo(design: string): Promise<ViewInfo>
+
+  /** A declarative query. Fails with `mango_invalid`. */
+  find(request: JsonObject, signal?: AbortSignal): Promise<FindAnswer>
+  /** How it would be answered. */
+  explain(request: JsonObject): Promise<JsonObject>
+  /** Indexes of declarative queries, that of all documents first. */
+  listIndexes(): Promise<readonly IndexDefinition[]>
+  createIndex(request: JsonObject): Promise<CreatedIndex>
+  /** Fails with `document_missing`. */
+  deleteIndex(index: IndexName): Promise<void>
+  /** Whole design documents of indexes; one result each. */
+  deleteIndexDesigns(ids: readonly string[]): Promise<DeletedDesign[]>
 
   info(): Promise<DatabaseInfo>
   printSequence(seq: number): string

@@ -3,8 +3,8 @@
  * bytes, streams what is large into the store, checks sizes, lengths and digests. What comes out goes to
  * `writeDocuments`, which also discards the uploads of edits that fail.
  *
- * Compression is plain JavaScript. It goes piece by piece, one piece in a turn of the event loop however many attachments
- * come at once, so that other requests wait for one piece at the most.
+ * Compression is plain JavaScript. It goes piece by piece, one piece in a turn of the event loop however many
+ * attachments come at once, so that other requests wait for one piece at the most.
  */
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -12,6 +12,7 @@ import { Failure } from '../../base/errors.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import {
+  CHUNK_BYTES,
   discardUpload,
   INLINE_BYTES_MAX,
   inlineContent,
@@ -59,6 +60,8 @@ export interface AttachmentUpload {
   /** `gzip`: it is stored as it comes. */
   readonly encoding: AttachmentEncoding
   readonly bytes: AsyncIterable<Buffer>
+  /** How many will come, where the sender says. */
+  readonly lengthBytes?: number | undefined
   /** MD5 that the bytes must have. */
   readonly md5?: Buffer | undefined
 }
@@ -96,9 +99,12 @@ export async function prepareAttachments(
   following?: FollowingParts,
 ): Promise<EditAttachment[]> {
   const prepared: EditAttachment[] = []
+  const room = new InlineRoom()
   try {
     for (const attachment of incoming) {
-      prepared.push(await prepareOne(parts, attachment, following))
+      const each = await prepareOne({ ...parts, room }, attachment, following)
+      room.take(each)
+      prepared.push(each)
     }
     return prepared
   } catch (thrown) {
@@ -118,22 +124,50 @@ export async function discardAttachments(
 }
 
 /** Fails with `attachment_too_large` and `digest_mismatch`. */
-export async function uploadAttachment(
+export const uploadAttachment = (
   parts: PreparingParts,
   upload: AttachmentUpload,
+): Promise<NewAttachment> => uploadInto(parts, upload, ALONE_INLINE_BYTES_MAX)
+
+/** A whole MiB: one transaction and one flush of the disk less for most uploads. */
+const ALONE_INLINE_BYTES_MAX = 17 * CHUNK_BYTES
+
+/** What may ride in the commit of one document, so that however many attachments it has the commit stays small. */
+class InlineRoom {
+  #leftBytes = ALONE_INLINE_BYTES_MAX
+
+  get bytesMax(): number {
+    return Math.min(INLINE_BYTES_MAX, this.#leftBytes)
+  }
+
+  take(attachment: EditAttachment): void {
+    if (attachment.kind === 'new') this.#leftBytes -= attachment.content.inline?.length ?? 0
+  }
+}
+
+interface DocumentParts extends PreparingParts {
+  readonly room: InlineRoom
+}
+
+async function uploadInto(
+  parts: PreparingParts,
+  upload: AttachmentUpload,
+  inlineBytesMax: number,
 ): Promise<NewAttachment> {
-  const { name, contentType, md5 } = upload
+  const { name, contentType, md5, lengthBytes = 0 } = upload
+  if (lengthBytes > parts.policy.bytesMax) throw tooLarge(name)
   const received = new Received(name, parts.policy.bytesMax, md5)
   const plain = received.checked(upload.bytes)
   const packs = upload.encoding === 'identity' && isCompressed(parts.policy, contentType)
   const stored = packs ? compressed(plain, parts.policy) : plain
-  const content = await uploadContent(parts.database.store, stored, parts.clock)
+  const { store } = parts.database
+  const content = await uploadContent(store, stored, parts.clock, inlineBytesMax)
   const encoding = packs ? 'gzip' : upload.encoding
   return { kind: 'new', name, contentType, encoding, length: received.bytes, content }
 }
 
 function prepareOne(
-  parts: PreparingParts,
+  parts: DocumentParts,
   attachment: IncomingAttachment,
   following: FollowingParts | undefined,
 ): EditAttachment | Promise<EditAttachment> {
@@ -151,33 +185,37 @@ const isCompressed = (policy: AttachmentPolicy, contentType: string): boolean =>
   policy.compressionLevel > 0 && policy.isCompressible(contentType)
 
 async function prepareInline(
-  parts: PreparingParts,
+  parts: DocumentParts,
   { name, contentType = DEFAULT_CONTENT_TYPE, revpos, data }: InlineAttachment,
 ): Promise<NewAttachment> {
   const { policy } = parts
   if (data.length > policy.bytesMax) throw tooLarge(name)
   const packs = isCompressed(policy, contentType)
-  const content = packs
-    ? await packedContent(parts, data)
-    : data.length <= INLINE_BYTES_MAX
-      ? inlineContent(data)
-      : await uploadContent(parts.database.store, [data], parts.clock)
+  const content = packs ? await packedContent(parts, data) : await contentOf(parts, data)
   const encoding = packs ? 'gzip' : 'identity'
   return { kind: 'new', name, contentType, revpos, encoding, length: data.length, content }
 }
 
-async function packedContent(parts: PreparingParts, data: Buffer): Promise<UploadedContent> {
-  const { policy } = parts
+async function packedContent(parts: DocumentParts, data: Buffer): Promise<UploadedContent> {
+  const { policy, room, database, clock } = parts
   if (data.length <= PIECE_BYTES) {
     // a bulk write brings thousands of them
     await policy.turns.next()
-    return inlineContent(gzip(data, policy.compressionLevel))
+    return contentOf(parts, gzip(data, policy.compressionLevel))
   }
-  return uploadContent(parts.database.store, compressed([data], policy), parts.clock)
+  return uploadContent(database.store, compressed([data], policy), clock, room.bytesMax)
+}
+
+function contentOf(
+  { room, database, clock }: DocumentParts,
+  bytes: Buffer,
+): UploadedContent | Promise<UploadedContent> {
+  if (bytes.length <= room.bytesMax) return inlineContent(bytes)
+  return uploadContent(database.store, [bytes], clock, room.bytesMax)
 }
 
 async function prepareFollowing(
-  parts: PreparingParts,
+  parts: DocumentParts,
   attachment: FollowingAttachment,
   following: FollowingParts | undefined,
 ): Promise<NewAttachment> {
@@ -192,7 +230,8 @@ async function prepareFollowing(
   if (part === undefined) throw shorter()
   const { encoding } = attachment
   const bytes = length === undefined ? part : ofLength(part, length)
-  const uploaded = await uploadAttachment(parts, { name, contentType, encoding, bytes, md5 })
+  const upload: AttachmentUpload = { name, contentType, encoding, bytes, md5 }
+  const uploaded = await uploadInto(parts, upload, parts.room.bytesMax)
   const plainLength = attachment.plainLength ?? uploaded.length
   return { ...uploaded, revpos, length: encoding === 'gzip' ? plainLength : uploaded.length }
 }

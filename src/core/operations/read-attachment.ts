@@ -3,13 +3,13 @@
  * at the reader's pace and are never whole in memory.
  */
 import { createGunzip } from 'node:zlib'
-import { Failure } from '../../base/errors.ts'
-import { decodeContent, readContent } from '../database/attachment-contents.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
+import { type ContentRecord, decodeContent, readContent } from '../database/attachment-contents.ts'
 import type { Database } from '../database/database.ts'
 import { contentKey } from '../database/keyspace.ts'
 import { findAttachment, isLengthKnown, type StoredAttachment } from '../document/attachment.ts'
 import type { Revision } from '../document/revision.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { DocumentView, ReadOptions } from './read-document.ts'
 
 export interface AttachmentView {
   readonly rev: Revision
@@ -24,12 +24,12 @@ export interface ByteSpan {
 
 /** Fails with `document_missing` or `attachment_missing`. */
 export async function readAttachment(
-  operations: DatabaseOperations,
+  readDocument: (id: string, options: ReadOptions) => Promise<DocumentView>,
   id: string,
   name: string,
   rev?: Revision,
 ): Promise<AttachmentView> {
-  const view = await operations.readDocument(id, rev === undefined ? {} : { rev })
+  const view = await readDocument(id, rev === undefined ? {} : { rev })
   const attachment = findAttachment(view.attachments, name)
   if (attachment === undefined) throw new Failure('attachment_missing')
   return { rev: view.rev, attachment }
@@ -41,11 +41,23 @@ export async function* storedBytes(
   attachment: StoredAttachment,
   span?: ByteSpan,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const { store } = database
-  const bytes = await store.get(contentKey(attachment.contentId))
-  // removed since its revision was read
+  const content = await contentOf(database, attachment)
+  try {
+    yield* readContent(database.store, content, span?.start, span?.end)
+  } catch (thrown) {
+    // chunks may be missing because the attachment was removed while it was read: then this fails instead
+    if (isFailure(thrown, 'storage_corrupt')) await contentOf(database, attachment)
+    throw thrown
+  }
+}
+
+async function contentOf(
+  { store }: Database,
+  { contentId }: StoredAttachment,
+): Promise<ContentRecord> {
+  const bytes = await store.get(contentKey(contentId))
   if (bytes === undefined) throw new Failure('attachment_missing')
-  yield* readContent(store, decodeContent(bytes), span?.start, span?.end)
+  return decodeContent(bytes)
 }
 
 /** The plain content. Fails with `not_acceptable` when it was sent as gzip and is none. */

@@ -6,8 +6,8 @@ import type { User } from '../auth/user.ts'
 
 export interface ReplicationOperations {
   /**
-   * Does what the body of `POST /_replicate` asks for. A replication that is not continuous has ended when this resolves.
-   * Fails with `request_invalid`, `replication_failed`, `unauthorized`, `document_missing`.
+   * Does what the body of `POST /_replicate` asks for. A replication that is not continuous has ended when this
+   * resolves. Fails with `request_invalid`, `replication_failed`, `unauthorized`, `document_missing`.
    *
    * @param body JSON text
    */

@@ -21,7 +21,7 @@ import type { Database } from '../database/database.ts'
 import { isSystemDatabase } from '../database/database-name.ts'
 import { loadDocuments } from '../database/load-documents.ts'
 import type { UpdateLog } from '../database/update-log.ts'
-import { DesignCache } from '../design/design-cache.ts'
+import { ListGate, type ListGateOptions } from '../design/list-gate.ts'
 import { DIALECTS, type Dialect } from '../dialect/dialect.ts'
 import { decodeAttachments } from '../document/attachment.ts'
 import { fromParts } from '../document/incoming-document.ts'
@@ -31,6 +31,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { ActiveTasks, ListAllTasks, Task } from '../tasks/active-tasks.ts'
 import { type DatabaseParts, PlainDatabaseOperations, readInfo } from './database-operations.ts'
 import { openUpdates, type UpdatesFeed, type UpdatesQuery } from './database-updates.ts'
+import type { FindSettings } from './find-documents.ts'
 import { LocalNode } from './node-operations.ts'
 import type {
   DatabaseInfo,
@@ -43,6 +44,7 @@ import type {
 import { type AttachmentPolicy, attachmentPolicyOf } from './prepare-attachments.ts'
 import type { ReplicationOperations } from './replication-operations.ts'
 import { UsersDatabaseOperations } from './users-database-operations.ts'
+import type { ViewServices } from './view-services.ts'
 import type { FunctionParts } from './write-documents.ts'
 
 export interface ServerParts {
@@ -60,8 +62,12 @@ export interface ServerParts {
   readonly onBackgroundFailure: (name: string, thrown: unknown) => void
   readonly gatherMetrics: () => Promise<MetricsSnapshot>
   readonly gatherSystem: () => Promise<SystemFigures>
+  /** Design documents, their indexes, and who keeps these up to date. */
+  readonly views: ViewServices
   /** Where functions of design documents run. */
   readonly sandbox: () => Sandbox
+  /** Of list functions, which keep their process at the pace of their clients. */
+  readonly listLimits: ListGateOptions
   /** Where replications run. */
   readonly replication: () => ReplicationOperations
   /** Databases of a kind that the operations themselves do not know; undefined for all others. */
@@ -88,7 +94,8 @@ export class LocalServer implements ServerOperations {
     this.#parts = parts
     this.#hashQueue = new HashQueue({ clock: parts.clock, wait: parts.wait })
     this.configuration = parts.configuration
-    this.functions = { designs: new DesignCache(), sandbox: parts.sandbox }
+    const lists = new ListGate(parts.listLimits)
+    this.functions = { designs: parts.views.designs, sandbox: parts.sandbox, lists }
     this.#attachmentPolicy = attachmentPolicyOf(parts.configuration)
     this.authenticator = parts.authenticator
     this.node = new LocalNode({
@@ -107,6 +114,10 @@ export class LocalServer implements ServerOperations {
 
   get attachmentPolicy(): AttachmentPolicy {
     return this.#attachmentPolicy()
+  }
+
+  get views(): ViewServices {
+    return this.#parts.views
   }
 
   get clock(): () => number {
@@ -206,6 +217,15 @@ export class LocalServer implements ServerOperations {
   compare(): Compare {
     this.#compare ??= viewCompare(openCollator())
     return this.#compare
+  }
+
+  get findSettings(): FindSettings {
+    const { configuration } = this
+    return {
+      defaultLimit: configuration.get(SETTINGS.mangoDefaultLimit),
+      scanWarningRatio: configuration.get(SETTINGS.mangoScanWarningRatio),
+      textSearch: configuration.get(SETTINGS.textSearch),
+    }
   }
 
   keep(work: Promise<unknown>): void {

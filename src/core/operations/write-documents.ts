@@ -1,7 +1,6 @@
 /**
- * Writing documents, the steps in order: may this user, are design documents well-formed, what the system databases ask,
- * what validation functions say, then one commit. One result per document, in order; a document that fails takes no other
- * with it.
+ * Writing documents, the steps in order: may this user, are design documents well-formed, what validation functions
+ * say, then one commit. One result per document, in order; a document that fails takes no other with it.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import { adminCheck } from '../auth/authorize.ts'
@@ -10,12 +9,14 @@ import { isDesignId } from '../database/design-stamp.ts'
 import { writeLocalDocument } from '../database/local-documents.ts'
 import { checkFunctions } from '../design/check-functions.ts'
 import type { DesignCache } from '../design/design-cache.ts'
+import type { ListGate } from '../design/list-gate.ts'
 import { validateUpdates } from '../design/validate-update.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import { readDesignDocument, validateDesignDocument } from '../document/design-document.ts'
 import { printRevision, type Revision } from '../document/revision.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { OpenedDatabase } from './opened-database.ts'
+import { discardAttachments } from './prepare-attachments.ts'
 
 export type DocumentWrite = Omit<DocumentEdit, 'mode'>
 
@@ -23,42 +24,44 @@ export type DocumentWrite = Omit<DocumentEdit, 'mode'>
 export interface FunctionParts {
   readonly designs: DesignCache
   readonly sandbox: () => Sandbox
+  readonly lists: ListGate
 }
 
 /** Attachments that were uploaded for writes that fail are discarded. */
 export async function writeDocuments(
-  operations: DatabaseOperations,
+  opened: OpenedDatabase,
   writes: readonly DocumentWrite[],
   mode: EditMode,
   functions: FunctionParts,
 ): Promise<EditResult[]> {
   try {
-    const results = await writeAll(operations, writes, mode, functions)
+    const results = await writeAll(opened, writes, mode, functions)
     for (const [index, { attachments }] of writes.entries()) {
       if (attachments !== undefined && !results[index]?.ok) {
-        await operations.discardAttachments(attachments)
+        await discardAttachments(opened.database, attachments)
       }
     }
     return results
   } catch (thrown) {
-    for (const { attachments } of writes) await operations.discardAttachments(attachments ?? [])
+    for (const { attachments } of writes)
+      await discardAttachments(opened.database, attachments ?? [])
     throw thrown
   }
 }
 
 async function writeAll(
-  operations: DatabaseOperations,
+  opened: OpenedDatabase,
   writes: readonly DocumentWrite[],
   mode: EditMode,
   functions: FunctionParts,
 ): Promise<EditResult[]> {
-  const { database, user } = operations
+  const { database, user } = opened
   const results = new Array<EditResult | undefined>(writes.length).fill(undefined)
   const edits: DocumentEdit[] = []
   const places: number[] = []
   for (const [index, write] of writes.entries()) {
-    if (isDesign(write.id)) results[index] = await designRefusal(operations, write, functions)
-    else if (isLocal(write.id)) results[index] = await writeLocal(operations, write)
+    if (isDesign(write.id)) results[index] = await designRefusal(opened, write, functions)
+    else if (isLocal(write.id)) results[index] = await writeLocal(opened, write)
     if (results[index] !== undefined) continue
     edits.push({ ...write, mode })
     places.push(index)
@@ -94,7 +97,7 @@ export const isDesign = isDesignId
 
 /** The failed result of a design document that this user may not write or that breaks a rule. */
 async function designRefusal(
-  { user, security, database }: DatabaseOperations,
+  { user, security, database }: OpenedDatabase,
   { document }: DocumentWrite,
   { sandbox }: FunctionParts,
 ): Promise<EditResult | undefined> {
@@ -113,12 +116,12 @@ async function designRefusal(
 
 /** `0-N`: the generation of a local document, as its revision says it. */
 async function writeLocal(
-  operations: DatabaseOperations,
+  opened: OpenedDatabase,
   { id, document }: DocumentWrite,
 ): Promise<EditResult> {
   const generation = document.rev === undefined ? undefined : generationOf(document.rev)
   const body = document.deleted ? undefined : document.body
-  const next = await writeLocalDocument(operations.database.store, { id, generation, body })
+  const next = await writeLocalDocument(opened.database.store, { id, generation, body })
   return { ok: true, rev: { pos: 0, id: Buffer.from(String(next)) } }
 }
 

@@ -1,14 +1,12 @@
 /**
  * What a replication remembers on both ends: how far it came, in which session. Pure: documents in, documents out.
  *
- * Both ends hold the same document under the same name. If the newest session is the same on both, it is known how far
- * they agree; else the newest session that both know says it; else everything is looked at again, which costs time but
- * never loses a change.
+ * Both ends hold the same document under the same name. If the newest session is the same on both, it is known how
+ * far they agree; else the newest session that both know says it; else everything is looked at again, which costs
+ * time but never loses a change.
  */
+import { type PeerSequence, sequenceNumber } from './peer-sequence.ts'
 import type { ReplicationCounts } from './replication-progress.ts'
-
-/** A sequence of a peer: any JSON value, nobody but the peer itself knows what it means. */
-export type PeerSequence = unknown
 
 export const REPLICATION_ID_VERSION = 4
 const HISTORY_MAX = 50
@@ -142,14 +140,3 @@ export function withNumericSequences(checkpoint: Checkpoint): Checkpoint {
     })),
   }
 }
-
-/** The number that a sequence begins with. */
-export function sequenceNumber(seq: PeerSequence): number {
-  const first = Array.isArray(seq) ? seq[0] : seq
-  if (typeof first === 'number') return first
-  const digits = typeof first === 'string' ? /^\d{1,15}/.exec(first)?.[0] : undefined
-  return digits === undefined ? 0 : Number(digits)
-}
-
-export const sameSequence = (a: PeerSequence, b: PeerSequence): boolean =>
-  a === b || JSON.stringify(a) === JSON.stringify(b)

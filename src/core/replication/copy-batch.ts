@@ -61,12 +61,12 @@ class Copying {
     const { source, progress, signal } = this.#parts
     const counter = {
       attempt: () => progress.add('bulkGetAttempts', 1),
-      document: () => progress.add('bulkGetDocs', 1),
+      documents: (count: number) => progress.add('bulkGetDocs', count),
     }
     try {
-      for await (const document of source.readDocuments([...this.#wanted.values()], counter)) {
+      for await (const documents of source.readDocuments([...this.#wanted.values()], counter)) {
         if (signal.aborted) throw passing('the replication was stopped')
-        await this.#take(document)
+        for (const document of documents) if (this.#take(document)) await this.#flush()
       }
       await this.#flush()
     } finally {
@@ -76,18 +76,17 @@ class Copying {
     await this.#streamAll()
   }
 
-  async #take(document: FetchedDocument): Promise<void> {
+  /** True when it is time to write. */
+  #take(document: FetchedDocument): boolean {
     const { id, rev, hasAttachments, text } = document
     if (hasAttachments || id.startsWith('_design/')) {
       this.#streamed.push({ id, rev })
-      return
+      return false
     }
     this.#parts.progress.add('docsRead', 1)
     this.#documents.push(document)
     this.#bytes += text.length
-    if (this.#bytes >= WRITE_BYTES_MAX || this.#documents.length >= WRITE_COUNT_MAX) {
-      await this.#flush()
-    }
+    return this.#bytes >= WRITE_BYTES_MAX || this.#documents.length >= WRITE_COUNT_MAX
   }
 
   /** Writes while the next documents are read; one write at a time. */

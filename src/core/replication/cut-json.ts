@@ -1,5 +1,6 @@
 /**
- * Cuts JSON that passes through into pieces without parsing it: documents travel from peer to peer as the bytes they are.
+ * Cuts JSON that passes through into pieces without parsing it: documents travel from peer to peer as the bytes they
+ * are.
  *
  * It follows strings and brackets only. What is between them is the receiver's to check, and the receiver checks
  * everything; but a text that ends too early, or is no object or list where one must be, fails here.
@@ -55,7 +56,7 @@ export function stringAt(bytes: Buffer, { start, end }: Span): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-function endOfValue(bytes: Buffer, start: number): number {
+export function endOfValue(bytes: Buffer, start: number): number {
   const first = bytes[start]
   if (first === QUOTE) return endOfString(bytes, start)
   if (first === OPEN_BRACE || first === OPEN_BRACKET) return endOfNested(bytes, start)
@@ -81,7 +82,7 @@ function endOfNested(bytes: Buffer, start: number): number {
   throw malformed()
 }
 
-function endOfString(bytes: Buffer, start: number): number {
+export function endOfString(bytes: Buffer, start: number): number {
   if (bytes[start] !== QUOTE) throw malformed()
   for (let at = start + 1; at < bytes.length; at++) {
     const byte = bytes[at] as number
@@ -96,7 +97,7 @@ function expectByte(bytes: Buffer, at: number, wanted: number): number {
   return skipBlanks(bytes, at + 1)
 }
 
-function skipBlanks(bytes: Buffer, start: number): number {
+export function skipBlanks(bytes: Buffer, start: number): number {
   let at = start
   while (at < bytes.length && (bytes[at] as number) <= 0x20) at++
   return at
@@ -109,8 +110,8 @@ export const malformed = (): Failure =>
   new Failure('replication_failed', { reason: 'the other server sent malformed JSON', retry: true })
 
 /**
- * Takes an answer `{"results":[item, item …], …}` in chunks and gives each item, an object, as soon as it is complete.
- * What surrounds the items is kept and parsed at the end, so an answer that was cut off is noticed.
+ * Takes an answer `{"results":[item, item …], …}` in chunks and gives each item, an object, as soon as it is
+ * complete. What surrounds the items is kept and parsed at the end, so an answer that was cut off is noticed.
  */
 export class ItemCutter {
   readonly #itemBytesMax: number

@@ -1,6 +1,6 @@
 /**
- * Where one end of a replication is: a URL with how to log in there, or a database of this server by its bare name. What
- * is shown to anybody never has a password in it.
+ * Where one end of a replication is: a URL with how to log in there, or a database of this server by its bare name.
+ * What is shown to anybody never has a password in it.
  */
 import { Failure } from '../../base/errors.ts'
 import type { NamedEndpoint } from './replication-id.ts'

@@ -1,8 +1,9 @@
 /** `_changes` of another server: the request for a page of it, and the page. */
-import type { PeerSequence } from './checkpoint.ts'
+
 import { ItemCutter } from './cut-json.ts'
 import { type ClientCall, type HttpAnswer, jsonCall } from './http-client.ts'
 import type { ChangeRow, ChangesPage, ChangesQuery } from './peer.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 import { passing } from './retry.ts'
 
 const ROW_BYTES_MAX = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 /**
- * HTTP as a replication needs it: kept connections up to a bound, proxies, and time limits on silence, not on the whole:
- * a large body may take hours as long as something moves. Reading is at the reader's pace; a reader that is slow itself is
- * not taken for a silent server. `fetch` can do neither proxies nor that, so this is `node:http`.
+ * HTTP as a replication needs it: kept connections up to a bound, proxies, and time limits on silence, not on the
+ * whole: a large body may take hours as long as something moves. Reading is at the reader's pace; a reader that is
+ * slow itself is not taken for a silent server. `fetch` can do neither proxies nor that, so this is `node:http`.
  *
  * It does not try again and does not judge: a status is an answer. A lost, silent or cut-off connection fails with
  * `replication_failed`, marked as something that may pass.
@@ -204,7 +204,13 @@ function forwardLogin(proxy: URL | undefined): Record<string, string> {
 
 function agentFor(endpoint: RemoteEndpoint, options: ClientOptions): HttpAgent {
   const { verify, ca, cert, key, passphrase } = options.tls
-  const common = { keepAlive: true, maxSockets: options.connectionsMax, keepAliveMsecs: 10_000 }
+  // First come, first used: a server with several processes gets work for all of them.
+  const common = {
+    keepAlive: true,
+    maxSockets: options.connectionsMax,
+    keepAliveMsecs: 10_000,
+    scheduling: 'fifo' as const,
+  }
   const secure = { rejectUnauthorized: verify, ca, cert, key, passphrase }
   const isTls = endpoint.url.protocol === 'https:'
   const agent = isTls ? new HttpsAgent({ ...common, ...secure }) : new HttpAgent(common)

@@ -1,12 +1,11 @@
 /**
- * A database reached by HTTP: any server that speaks CouchDB's protocol, ours included. What each call promises is told in
- * `peer.ts`; how connections behave in `http-client.ts`.
+ * A database reached by HTTP, on a server that speaks CouchDB's protocol, ours included. What each call promises is
+ * told in `peer.ts`; how connections behave in `http-client.ts`.
  *
  * A server that does not know `_bulk_get` is asked document by document from then on.
  */
 import { Failure } from '../../base/errors.ts'
 import { BulkReading, type IdAndRev } from './bulk-reading.ts'
-import type { PeerSequence } from './checkpoint.ts'
 import { elementsOf, ItemCutter, membersOf } from './cut-json.ts'
 import type { RemoteEndpoint } from './endpoint.ts'
 import { showEndpoint } from './endpoint.ts'
@@ -33,6 +32,7 @@ import type {
   Wanted,
   WriteFailure,
 } from './peer.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 import { passing, type RetryPolicy, withRetries } from './retry.ts'
 
 export interface HttpPeerOptions extends ClientOptions {
@@ -148,17 +148,12 @@ export class HttpPeer implements Peer {
   ): Promise<ReadonlyMap<string, Missing>> {
     const call = jsonCall('POST', '_revs_diff', objectText(revs))
     const answer = await this.#call(call)
-    const text = await answer.bytes()
     const missing = new Map<string, Missing>()
-    for (const member of membersOf(text, 0)) {
-      const id = member.key.includes('\\') ? (JSON.parse(`"${member.key}"`) as string) : member.key
-      const value = JSON.parse(text.toString('utf8', member.start, member.end)) as {
-        missing?: unknown
-        possible_ancestors?: unknown
-      }
-      if (revs.has(id)) {
-        missing.set(id, { revs: texts(value.missing), ancestors: texts(value.possible_ancestors) })
-      }
+    const differences = (await answer.json()) as Readonly<Record<string, Partial<RevsDiff>>>
+    for (const [id, difference] of Object.entries(differences)) {
+      if (!revs.has(id)) continue
+      const { missing: list, possible_ancestors: ancestors } = difference
+      missing.set(id, { revs: texts(list), ancestors: texts(ancestors) })
     }
     return missing
   }
@@ -166,15 +161,15 @@ export class HttpPeer implements Peer {
   async *readDocuments(
     wanted: readonly Wanted[],
     count: ReadCounter,
-  ): AsyncGenerator<FetchedDocument> {
+  ): AsyncGenerator<readonly FetchedDocument[]> {
     let rest = wanted.flatMap(({ id, revs }) => revs.map(rev => ({ id, rev })))
     for (let attempt = 0; this.#knowsBulkGet && rest.length > 0; attempt++) {
       const reading = new BulkReading(rest)
       count.attempt()
       try {
-        for await (const document of this.#bulkGet(reading)) {
-          count.document()
-          yield document
+        for await (const documents of this.#bulkGet(reading)) {
+          count.documents(documents.length)
+          yield documents
         }
         if (reading.rest.length > 0) throw passing('the other server did not answer everything')
       } catch (thrown) {
@@ -250,7 +245,7 @@ export class HttpPeer implements Peer {
     this.#client.close()
   }
 
-  async *#bulkGet(reading: BulkReading): AsyncGenerator<FetchedDocument> {
+  async *#bulkGet(reading: BulkReading): AsyncGenerator<readonly FetchedDocument[]> {
     const call = jsonCall('POST', '_bulk_get?latest=true&revs=true&attachments=false', reading.body)
     const answer = await this.#send({ ...call, signal: this.#options.signal })
     if (UNKNOWN_ENDPOINT.has(answer.status)) {
@@ -261,17 +256,19 @@ export class HttpPeer implements Peer {
     if (answer.status !== 200) throw await this.#refused(answer)
     const cutter = new ItemCutter(DOCUMENT_BYTES_MAX)
     for await (const chunk of answer.chunks()) {
-      for (const item of cutter.push(chunk)) yield* reading.take(item)
+      const documents: FetchedDocument[] = []
+      for (const item of cutter.push(chunk)) {
+        for (const document of reading.take(item)) documents.push(document)
+      }
+      if (documents.length > 0) yield documents
     }
     cutter.end()
   }
 
-  async *#readOneByOne(rest: readonly IdAndRev[]): AsyncGenerator<FetchedDocument> {
+  async *#readOneByOne(rest: readonly IdAndRev[]): AsyncGenerator<readonly FetchedDocument[]> {
     for (let at = 0; at < rest.length; at += SINGLE_READS_AT_ONCE) {
       const step = rest.slice(at, at + SINGLE_READS_AT_ONCE)
-      for (const documents of await Promise.all(step.map(each => this.#readOne(each)))) {
-        yield* documents
-      }
+      yield (await Promise.all(step.map(each => this.#readOne(each)))).flat()
     }
   }
 
@@ -372,6 +369,11 @@ export class HttpPeer implements Peer {
       reason: `could not open ${this.shownUrl}`,
     })
   }
+}
+
+interface RevsDiff {
+  readonly missing: unknown
+  readonly possible_ancestors: unknown
 }
 
 const EMPTY = Buffer.alloc(0)

@@ -1,6 +1,7 @@
 /**
- * Revisions with the contents of their attachments, read over HTTP: `open_revs` answered as multipart/mixed, in which a
- * revision with contents is multipart/related again. A server that knows no multipart sends JSON with contents inside.
+ * Revisions with the contents of their attachments, read over HTTP: `open_revs` answered as multipart/mixed, in which
+ * a revision with contents is multipart/related again. A server that knows no multipart sends JSON with contents
+ * inside.
  */
 import { elementsOf, membersOf } from './cut-json.ts'
 import { fetchedDocument } from './fetched-document.ts'

@@ -1,6 +1,6 @@
 /**
- * A database of this very server, with the rights of whoever started the replication: the operations themselves, without
- * a connection. What each call promises is told in `peer.ts`.
+ * A database of this very server, with the rights of whoever started the replication: the operations themselves,
+ * without a connection. What each call promises is told in `peer.ts`.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import type { User } from '../auth/user.ts'
@@ -14,7 +14,6 @@ import type { ChangesFilter } from '../operations/follow-changes.ts'
 import type { DatabaseOperations, ServerOperations } from '../operations/operations.ts'
 import type { DocumentView } from '../operations/read-document.ts'
 import type { DocumentWrite } from '../operations/write-documents.ts'
-import type { PeerSequence } from './checkpoint.ts'
 import { sequenceText } from './http-changes.ts'
 import type {
   ChangeRow,
@@ -30,6 +29,7 @@ import type {
   Wanted,
   WriteFailure,
 } from './peer.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 import { type RetryPolicy, withRetries } from './retry.ts'
 
 export interface LocalPeerParts {
@@ -149,18 +149,16 @@ export class LocalPeer implements Peer {
   async *readDocuments(
     wanted: readonly Wanted[],
     count: ReadCounter,
-  ): AsyncGenerator<FetchedDocument> {
+  ): AsyncGenerator<readonly FetchedDocument[]> {
     const operations = await this.#open()
     count.attempt()
     const requests = wanted.map(({ id, revs }) => ({ id, wanted: revs.map(parseRevision) }))
     for await (const batch of operations.openMany(requests, { latest: true, revs: true })) {
-      for (const opened of batch) {
-        for (const each of opened ?? []) {
-          if (!('ok' in each)) continue
-          count.document()
-          yield fetched(each.ok)
-        }
-      }
+      const documents = batch.flatMap(opened =>
+        (opened ?? []).flatMap(each => ('ok' in each ? [fetched(each.ok)] : [])),
+      )
+      count.documents(documents.length)
+      yield documents
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Multipart bodies as they stream by: reading parts one after the other (a part may be multipart again), and writing a
- * document with the contents of its attachments behind it. At no time is more than a chunk of a content in memory.
+ * Multipart bodies as they stream by: reading parts one after the other (a part may be multipart again), and writing
+ * a document with the contents of its attachments behind it. At no time is more than a chunk of a content in memory.
  */
 import { randomBytes } from 'node:crypto'
 import { membersOf } from './cut-json.ts'

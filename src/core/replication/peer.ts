@@ -2,11 +2,11 @@
  * PORT: a database at one end of a replication, here or anywhere.
  *
  * Promises every implementation keeps: revisions are texts as the wire has them; documents are JSON bytes that nobody
- * on the way parses; a call that fails for a reason that may pass (a lost connection, a busy server, an answer that was
- * cut off) has been tried again already, within its bound, and then fails with `replication_failed`. Someone who may not
- * do it gets `unauthorized`, a database that is not there `replication_failed` with the error `db_not_found`.
+ * on the way parses; a call that fails for a reason that may pass (a lost connection, a busy server, an answer that
+ * was cut off) has been tried again already, within its bound, and then fails with `replication_failed`. Someone who
+ * may not do it gets `unauthorized`, a database that is not there `replication_failed` with the error `db_not_found`.
  */
-import type { PeerSequence } from './checkpoint.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 
 export interface Peer {
   /** For people and logs: without password, with a slash at the end. */
@@ -28,7 +28,10 @@ export interface Peer {
   /** Which of these revisions the peer lacks. */
   missing(revs: ReadonlyMap<string, readonly string[]>): Promise<ReadonlyMap<string, Missing>>
   /** Documents without the contents of attachments, as they arrive; what is not there is left out. */
-  readDocuments(wanted: readonly Wanted[], count: ReadCounter): AsyncIterable<FetchedDocument>
+  readDocuments(
+    wanted: readonly Wanted[],
+    count: ReadCounter,
+  ): AsyncIterable<readonly FetchedDocument[]>
   /** Revisions with the contents of their attachments; each must be used up before the next is asked for. */
   openRevisions(wanted: Wanted): AsyncIterable<RevisionStream>
 
@@ -115,5 +118,5 @@ export interface WriteFailure {
 /** Counts requests for many documents at once, and the documents they brought. */
 export interface ReadCounter {
   attempt(): void
-  document(): void
+  documents(count: number): void
 }

@@ -1,11 +1,12 @@
 /**
- * One run of one replication: everything the source has and the target lacks goes over, in batches of which several are
- * under way at once; how far it came is remembered on both ends now and then and at the end.
+ * One run of one replication: everything the source has and the target lacks goes over, in batches of which several
+ * are under way at once; how far it came is remembered on both ends now and then and at the end.
  *
  * Promises: a change counts as done only when all its revisions are on the target or were refused there for good (and
- * counted); a checkpoint names a sequence only when everything before it is done and on disk at both ends. So whatever
- * dies at whatever moment, the next run loses nothing and repeats at most what was not checkpointed. Memory is bounded by
- * the batches under way. It does not decide whether to try again after a failure: that is for `scheduler.ts`.
+ * counted); a checkpoint names a sequence only when everything before it is done and on disk at both ends. So
+ * whatever dies at whatever moment, the next run loses nothing and repeats at most what was not checkpointed. Memory
+ * is bounded by the batches under way. It does not decide whether to try again after a failure: that is for
+ * `scheduler.ts`.
  */
 import { Failure } from '../../base/errors.ts'
 import {
@@ -13,13 +14,12 @@ import {
   commonAncestor,
   type HistoryEntry,
   makeCheckpoint,
-  type PeerSequence,
   readCheckpoint,
   type Session,
-  sameSequence,
 } from './checkpoint.ts'
 import { copyBatch } from './copy-batch.ts'
 import type { ChangeRow, ChangesPage, Narrowing, Peer, WriteFailure } from './peer.ts'
+import { type PeerSequence, sameSequence } from './peer-sequence.ts'
 import type { ReplicationProgress } from './replication-progress.ts'
 import { passing, type RetryPolicy } from './retry.ts'
 

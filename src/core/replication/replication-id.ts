@@ -1,6 +1,6 @@
 /**
- * The name of a replication: the same two ends, asked for in the same way, have the same one on every server that makes
- * it as CouchDB does, so that checkpoints survive a change of the server that replicates.
+ * The name of a replication: the same two ends, asked for in the same way, have the same one on every server that
+ * makes it as CouchDB does, so that checkpoints survive a change of the server that replicates.
  *
  * It is the MD5 of Erlang external term bytes of a list: the server's uuid, the ends, and what narrows the documents.
  * Passwords are no part of it.

@@ -1,14 +1,14 @@
 /**
- * One replication that was asked for: what it is, how its runs went, and the run under way. It runs when it is told to;
- * when that is, is for `scheduler.ts`.
+ * One replication that was asked for: what it is, how its runs went, and the run under way. It runs when it is told
+ * to; when that is, is for `scheduler.ts`.
  */
 import { type Failure, isFailure } from '../../base/errors.ts'
 import type { User } from '../auth/user.ts'
 import type { JobEvent, JobView } from '../operations/replication-operations.ts'
 import type { TaskHandle } from '../tasks/active-tasks.ts'
-import type { PeerSequence } from './checkpoint.ts'
 import { showEndpoint } from './endpoint.ts'
 import type { WriteFailure } from './peer.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 import { type ReplicationPlan, type ReplicationResult, replicate } from './replicate.ts'
 import { presentStats, presentTask, ReplicationProgress } from './replication-progress.ts'
 import type { ReplicationRequest } from './replication-request.ts'

@@ -1,6 +1,6 @@
 /**
- * All replications of this server: added, started as the scheduler says, started again after failures, removed. Who asked
- * for one is told how each of its runs ended.
+ * All replications of this server: added, started as the scheduler says, started again after failures, removed. Who
+ * asked for one is told how each of its runs ended.
  */
 import type { RunEnd } from './replication-job.ts'
 import { type JobIdentity, type JobSurroundings, ReplicationJob } from './replication-job.ts'

@@ -1,5 +1,5 @@
 /** What a replication counts while it runs, and how far it is; told in checkpoints, tasks and states of documents. */
-import type { PeerSequence } from './checkpoint.ts'
+import type { PeerSequence } from './peer-sequence.ts'
 
 export interface ReplicationCounts {
   readonly missingChecked: number

@@ -1,6 +1,6 @@
 /**
- * What somebody asks a replicator to do: the body of `POST /_replicate` and the documents of `_replicator` databases, read
- * and checked. Every complaint has CouchDB's text. Nothing here opens a connection.
+ * What somebody asks a replicator to do: the body of `POST /_replicate` and the documents of `_replicator` databases,
+ * read and checked. Every complaint has CouchDB's text. Nothing here opens a connection.
  */
 import { Failure } from '../../base/errors.ts'
 import { parseJson, printJson } from '../../base/json/exact-json.ts'

@@ -1,6 +1,6 @@
 /**
- * Replication for the whole server, in the one process that does it: takes requests, names them, has them run, and follows
- * the documents of `_replicator` databases. Each part has a file of its own; this one joins them.
+ * Replication for the whole server, in the one process that does it: takes requests, names them, has them run, and
+ * follows the documents of `_replicator` databases. Each part has a file of its own; this one joins them.
  */
 import { randomBytes } from 'node:crypto'
 import { Failure } from '../../base/errors.ts'
@@ -16,12 +16,12 @@ import type {
   SchedulerQuery,
 } from '../operations/replication-operations.ts'
 import type { ActiveTasks } from '../tasks/active-tasks.ts'
-import { sequenceNumber } from './checkpoint.ts'
 import { type Endpoint, nameEndpoint } from './endpoint.ts'
 import type { ClientTls } from './http-client.ts'
 import { HttpPeer } from './http-peer.ts'
 import { LocalPeer } from './local-peer.ts'
 import type { Narrowing, Peer } from './peer.ts'
+import { sequenceNumber } from './peer-sequence.ts'
 import type { ReplicationPlan } from './replicate.ts'
 import { type NamedFilter, replicationId } from './replication-id.ts'
 import type { JobIdentity, JobSurroundings, ReplicationJob, RunEnd } from './replication-job.ts'

@@ -1,6 +1,6 @@
 /**
- * Rules of a `_replicator` database for one document. Pure: what somebody wants to store, what was there, who it is; out
- * comes what is stored, or a refusal. And what people other than the owner may see of it.
+ * Rules of a `_replicator` database for one document. Pure: what somebody wants to store, what was there, who it is;
+ * out comes what is stored, or a refusal. And what people other than the owner may see of it.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import { type Json, type JsonObject, parseJson, printJson } from '../../base/json/exact-json.ts'

@@ -14,9 +14,10 @@ import type { ReducedValue, ViewReducer } from './view-reducer.ts'
 export type RunReduce = (calls: readonly ReduceCall[]) => Promise<ReduceResult[]>
 
 export interface ReduceCall {
-  readonly rereduce: boolean
-  /** JSON: `[[[key,id],value],…]`, or with `rereduce` `[value,…]`. */
-  readonly inputText: Buffer
+  /** JSON: `[[key,id],…]`; undefined where reductions are reduced again. */
+  readonly keysText: Buffer | undefined
+  /** JSON: `[value,…]`. */
+  readonly valuesText: Buffer
 }
 
 export type ReduceResult =
@@ -61,18 +62,20 @@ async function reduceAll(
 }
 
 function rowCall({ rows: { block, from, to } }: Extract<ReduceJob, { rows: unknown }>): ReduceCall {
-  const parts: Buffer[] = []
+  const keys: Buffer[] = []
+  const values: Buffer[] = []
   for (let row = from; row < to; row++) {
-    parts.push(row === from ? OPEN_ROWS : NEXT_ROW, block.keyText(row), COMMA, block.idText(row))
-    parts.push(BEFORE_VALUE, block.valueText(row), CLOSE)
+    keys.push(row === from ? OPEN_KEYS : NEXT_KEY, block.keyText(row), COMMA, block.idText(row))
+    values.push(row === from ? OPEN : COMMA, block.valueText(row))
   }
-  parts.push(CLOSE)
-  return { rereduce: false, inputText: Buffer.concat(parts) }
+  keys.push(CLOSE_KEYS)
+  values.push(CLOSE)
+  return { keysText: Buffer.concat(keys), valuesText: Buffer.concat(values) }
 }
 
 function rereduceCall({ reductions }: { readonly reductions: readonly Buffer[] }): ReduceCall {
   const parts = reductions.flatMap((one, i) => [i === 0 ? OPEN : COMMA, one.subarray(1)])
-  return { rereduce: true, inputText: Buffer.concat([...parts, CLOSE]) }
+  return { keysText: undefined, valuesText: Buffer.concat([...parts, CLOSE]) }
 }
 
 function checkSize(
@@ -81,7 +84,7 @@ function checkSize(
   result: ReduceResult,
 ): ReduceResult {
   if (options.limit === 'off' || 'error' in result) return result
-  const input = call.inputText.length
+  const input = (call.keysText?.length ?? 0) + call.valuesText.length
   const output = result.valueText.length
   if (output <= OVERFLOW_BYTES || output * 2 <= input) return result
   const reason = overflowReason(input, output)
@@ -103,9 +106,9 @@ function present(reduction: Buffer): ReducedValue {
   return { error, reason }
 }
 
-const OPEN_ROWS = Buffer.from('[[[')
-const NEXT_ROW = Buffer.from(',[[')
-const BEFORE_VALUE = Buffer.from('],')
+const OPEN_KEYS = Buffer.from('[[')
+const NEXT_KEY = Buffer.from('],[')
+const CLOSE_KEYS = Buffer.from(']]')
 const OPEN = Buffer.from('[')
 const CLOSE = Buffer.from(']')
 const COMMA = Buffer.from(',')

@@ -35,7 +35,8 @@ export async function putAttachment(exchange: Exchange): Promise<Reply> {
   const encoding = uploadEncoding(exchange)
   const parent = await parentOf(exchange, id, rev)
   const md5 = exchange.dialect.checkContentMd5 ? contentMd5(exchange) : undefined
-  const upload = { name, contentType, encoding, md5, bytes: request.stream() }
+  const lengthBytes = request.body.declaredBytes
+  const upload = { name, contentType, encoding, md5, lengthBytes, bytes: request.stream() }
   const uploaded = await database.uploadAttachment(upload)
   const others = (parent?.attachments ?? []).filter(each => each.name !== name)
   const attachments = [uploaded, ...others.map(stubOf)]

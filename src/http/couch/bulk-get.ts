@@ -1,9 +1,8 @@
 /**
- * `_bulk_get`: revisions of many documents, each with its own result or error, in the order asked for. As JSON here; the
- * multipart forms are in `open-revisions.ts`.
+ * `_bulk_get`: revisions of many documents, each with its own result or error, in the order asked for. As JSON
+ * here; the multipart forms are in `open-revisions.ts`.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
-import { type Json, printJson } from '../../base/json/exact-json.ts'
 import { validateDocumentId } from '../../core/document/document-id.ts'
 import { parseRevision, printRevision, type Revision } from '../../core/document/revision.ts'
 import type { Opened } from '../../core/operations/open-many.ts'
@@ -20,7 +19,6 @@ import {
   revisionText,
 } from './open-revisions.ts'
 import { isTrue } from './parse-document.ts'
-import { parseJsonObject } from './parse-view-query.ts'
 import { presentOptions } from './present-document.ts'
 
 export async function postBulkGet(exchange: Exchange): Promise<Reply> {
@@ -51,34 +49,61 @@ async function* presentResults(
   items: readonly BulkGetItem[],
   options: RevisionOptions,
 ): AsyncGenerator<BodyPiece, void, undefined> {
-  let pieces: (Buffer | string)[] = ['{"results":[']
-  let isFirst = true
+  const pieces = new Pieces('{"results":[')
+  let before = ''
   for await (const batch of openItems(exchange, items, options)) {
     for (const { item, opened } of batch) {
-      pieces.push(`${isFirst ? '' : ','}{"id":${printJson(idOf(item))},"docs":[`)
-      isFirst = false
-      for (const [index, part] of partsOf(item, opened).entries()) {
-        if (index > 0) pieces.push(',')
-        if ('error' in part) pieces.push(`{"error":${part.error}}`)
+      pieces.text(`${before}{"id":${JSON.stringify(idOf(item))},"docs":[`)
+      before = ','
+      const data = dataOf(item, options)
+      const own = data === options.data ? options : { ...options, data }
+      let between = ''
+      for (const part of partsOf(item, opened)) {
+        if ('error' in part) pieces.text(`${between}{"error":${part.error}}`)
         else {
-          pieces.push('{"ok":')
-          const text = revisionText(exchange, part.ok, { ...options, data: dataOf(item, options) })
-          if (Symbol.iterator in text) pieces.push(...text)
+          pieces.text(`${between}{"ok":`)
+          const text = revisionText(exchange, part.ok, own)
+          if (Symbol.iterator in text) for (const piece of text) pieces.bytes(piece)
           else {
-            yield joinBatch('', '', pieces)
-            pieces = []
+            yield pieces.take()
             yield* text
           }
-          pieces.push('}')
+          pieces.text('}')
         }
+        between = ','
       }
-      pieces.push(']}')
+      pieces.text(']}')
     }
-    yield joinBatch('', '', pieces)
-    pieces = []
+    yield pieces.take()
   }
-  pieces.push(']}\n')
-  yield joinBatch('', '', pieces)
+  pieces.text(']}\n')
+  yield pieces.take()
+}
+
+/** Texts and bytes on their way into one buffer; neighbouring texts become one, since each write costs. */
+class Pieces {
+  #pieces: (Buffer | string)[] = []
+  #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  text(text: string): void {
+    this.#text += text
+  }
+
+  bytes(bytes: Buffer): void {
+    this.#pieces.push(this.#text, bytes)
+    this.#text = ''
+  }
+
+  take(): Buffer | string {
+    const taken = joinBatch('', '', [...this.#pieces, this.#text])
+    this.#pieces = []
+    this.#text = ''
+    return taken
+  }
 }
 
 async function* multipartParts(
@@ -123,7 +148,7 @@ async function* openItems(
   if (rest.length > 0) yield rest
 }
 
-const idOf = (item: BulkGetItem): Json => ('refused' in item ? item.refused.id : item.id)
+const idOf = (item: BulkGetItem): unknown => ('refused' in item ? item.refused.id : item.id)
 
 const dataOf = (item: BulkGetItem, { data }: RevisionOptions): DataWanted =>
   'refused' in item ? data : (item.attsSince ?? data)
@@ -139,7 +164,7 @@ function partsOf(item: BulkGetItem, opened: Opened): BulkGetPart[] {
 }
 
 const printError = ({ id, rev, error, reason }: BulkGetError): string =>
-  `{"id":${printJson(id)},"rev":${printJson(rev)},"error":${JSON.stringify(error)},"reason":${JSON.stringify(reason)}}`
+  JSON.stringify({ id, rev, error, reason })
 
 /** One entry of the request. */
 interface BulkGetEntry {
@@ -149,8 +174,8 @@ interface BulkGetEntry {
 }
 
 interface BulkGetError {
-  readonly id: Json
-  readonly rev: Json
+  readonly id: unknown
+  readonly rev: unknown
   readonly error: string
   readonly reason: unknown
 }
@@ -166,19 +191,19 @@ async function parseBulkGet(exchange: Exchange): Promise<BulkGetItem[]> {
     const reason = `"${name}" query parameter is not acceptable`
     throw new Failure('request_invalid', { reason })
   }
-  const docs = parseJsonObject(await exchange.request.bytes()).get('docs')
+  const { docs } = await exchange.jsonObject()
   if (!Array.isArray(docs)) {
     throw new Failure('request_invalid', { reason: "Missing JSON list of 'docs'." })
   }
   const { idBytesMax } = limitsOf(exchange)
-  return docs.map(doc => parseBulkGetEntry(exchange, doc, idBytesMax))
+  return docs.map((doc: unknown) => parseBulkGetEntry(exchange, doc, idBytesMax))
 }
 
-function parseBulkGetEntry(exchange: Exchange, doc: Json, idBytesMax: number): BulkGetItem {
-  if (!(doc instanceof Map) || doc.size === 0) {
+function parseBulkGetEntry(exchange: Exchange, doc: unknown, idBytesMax: number): BulkGetItem {
+  if (!isFilledObject(doc)) {
     return refused(null, null, 'document must be a JSON object')
   }
-  const id = doc.get('id') ?? null
+  const id = doc.id ?? null
   if (id === null) return refused(null, null, 'document id missed')
   if (typeof id !== 'string') validateDocumentId(id)
   try {
@@ -188,10 +213,13 @@ function parseBulkGetEntry(exchange: Exchange, doc: Json, idBytesMax: number): B
     const { error, reason } = presentFailure(thrown, exchange.dialect)
     return { refused: { id: id as string, rev: null, error, reason } }
   }
-  return readEntry(id, doc.get('rev'), doc.get('atts_since'))
+  return readEntry(id, doc.rev, doc.atts_since)
 }
 
-function readEntry(id: string, rev: Json | undefined, attsSince: Json | undefined): BulkGetItem {
+const isFilledObject = (doc: unknown): doc is Readonly<Record<string, unknown>> =>
+  typeof doc === 'object' && doc !== null && !Array.isArray(doc) && Object.keys(doc).length > 0
+
+function readEntry(id: string, rev: unknown, attsSince: unknown): BulkGetItem {
   try {
     const wanted = rev === undefined || rev === null ? 'all' : [parseRevision(rev)]
     if (attsSince !== undefined && attsSince !== null && !Array.isArray(attsSince)) {
@@ -208,6 +236,6 @@ function readEntry(id: string, rev: Json | undefined, attsSince: Json | undefine
   }
 }
 
-const refused = (id: Json, rev: Json, reason: string): BulkGetItem => ({
+const refused = (id: unknown, rev: unknown, reason: string): BulkGetItem => ({
   refused: { id, rev, error: 'bad_request', reason },
 })

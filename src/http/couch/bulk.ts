@@ -4,6 +4,7 @@ import type { EditResult } from '../../core/database/commit-edits.ts'
 import type { EditMode } from '../../core/document/apply-edit.ts'
 import { type IncomingDocument, scanBulkDocs } from '../../core/document/incoming-document.ts'
 import { parseRevision, printRevision, type Revision } from '../../core/document/revision.ts'
+import { checkStubs } from '../../core/operations/check-stubs.ts'
 import type { DocumentWrite } from '../../core/operations/write-documents.ts'
 import type { Reply } from '../kit/reply.ts'
 import { limitsOf } from './documents.ts'
@@ -19,9 +20,8 @@ export async function postBulkDocs(exchange: Exchange): Promise<Reply> {
   const mode = newEdits === false ? 'replicated' : 'interactive'
   if (mode === 'replicated') for (const document of documents) requireRevision(document)
   const writes = await writesOf(exchange, documents)
+  await refuseEmptyStubs(exchange, writes, mode)
   const results = await exchange.database.writeDocuments(writes, mode)
-  const stubless = results.find(isStubless)
-  if (stubless?.ok === false) throw stubless.failure
   const status = isRejected(writes, results, mode) ? exchange.dialect.bulkRejectedStatus : 201
   return exchange.json(status, presentResults(exchange, writes, results, mode))
 }
@@ -69,8 +69,19 @@ async function writesOf(
   return writes
 }
 
-const isStubless = (result: EditResult): boolean =>
-  !result.ok && result.failure.code === 'attachment_stub_missing'
+/** A stub without content refuses the whole request, before anything is written. */
+async function refuseEmptyStubs(
+  { database }: Exchange,
+  writes: readonly DocumentWrite[],
+  mode: EditMode,
+): Promise<void> {
+  try {
+    await checkStubs(database, writes, mode)
+  } catch (thrown) {
+    for (const { attachments } of writes) await database.discardAttachments(attachments ?? [])
+    throw thrown
+  }
+}
 
 /**
  * Did a validation function refuse one? Design documents are none of their business. Replicated writes are told item by

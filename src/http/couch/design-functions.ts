@@ -90,7 +90,7 @@ export async function listView(exchange: Exchange): Promise<Reply> {
   const design = await exchange.database.openDesign(exchange.params.get('ddoc'))
   design.requireFunction('lists', name)
   const body = await readFunctionBody(exchange)
-  const rows = await openListRows(exchange, design, view, body)
+  const rows = await openListRows(exchange, exchange.params.get('ddoc'), view, body)
   const request = await requestObject(exchange, { body })
   const list = await design.list(name, Buffer.from(rows.head), request)
   try {
@@ -101,6 +101,8 @@ export async function listView(exchange: Exchange): Promise<Reply> {
       list.close()
       return { status, headers, body: '' }
     }
+    // A client that goes away before the first byte never starts the body, which would close it.
+    exchange.request.signal.addEventListener('abort', () => list.close(), { once: true })
     return { status, headers, body: listBody(exchange, list, rows) }
   } catch (thrown) {
     list.close()

@@ -74,6 +74,9 @@ const ROWS = {
   sandbox_unavailable: { status: 503, error: 'service_unavailable' },
   mango_invalid: { status: 400, error: 'bad_request' },
   index_invalid: { status: 400, error: 'invalid_index' },
+  index_unsaved: { status: 500, error: 'error_saving_ddoc' },
+  index_list_invalid: { status: 500, error: 'invalid_list_index_params' },
+  index_changed: { status: 503, error: 'service_unavailable' },
   config_value_missing: { status: 404, error: 'not_found', reason: 'unknown_config_value' },
   config_invalid: { status: 400, error: 'bad_request' },
   config_read_only: {
@@ -136,8 +139,9 @@ export function presentFailure(
     ? dialect.missingDatabaseReason
     : (row.reason ?? failure.message)
   const is500 = code === 'json_invalid' && dialect.invalidJsonIs500 && !jsonErrorIs400
+  const is404 = dialect.modArgumentMissing && detail.notIntegers === true
   return {
-    status: is500 ? 500 : row.status,
+    status: is500 ? 500 : is404 ? 404 : row.status,
     error: detail.error ?? row.error,
     reason: detail.reason === undefined ? fallback : detail.reason,
   }

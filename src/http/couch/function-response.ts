@@ -1,10 +1,10 @@
 /**
  * The response object that functions of design documents answer, as a reply.
  *
- * It comes from strangers' code, so everything is checked: members that mean nothing, statuses that are none and headers
- * that would break the protocol are the function's error. How the body is framed and sent stays the server's business,
- * whatever headers say about it, and so does the policy that keeps pages of functions away from the session of whoever
- * reads them.
+ * It comes from strangers' code, so everything is checked: members that mean nothing, statuses that are none and
+ * headers that would break the protocol are the function's error. How the body is framed and sent stays the server's
+ * business, whatever headers say about it, and so does the policy that keeps pages of functions away from the session
+ * of whoever reads them.
  */
 import { Failure } from '../../base/errors.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'

@@ -1,7 +1,7 @@
 /**
- * The parameters of views and of lists of documents, from a query string (texts, keys as JSON) and from a body (values),
- * as one typed query. Later ones win. What a parameter may be is checked here; what goes together is for those who know
- * the view.
+ * The parameters of views and of lists of documents, from a query string (texts, keys as JSON) and from a body
+ * (values), as one typed query. Later ones win. What a parameter may be is checked here; what goes together is
+ * for those who know the view.
  */
 import { Failure } from '../../base/errors.ts'
 import {
@@ -30,22 +30,29 @@ type Draft = { -readonly [Name in keyof ParsedViewQuery]: ParsedViewQuery[Name] 
 /** A parameter's value: a text of the query string, or a value of a body. */
 type Given = { readonly text: string } | { readonly value: Json }
 
-type Reader = (draft: Draft, given: Given) => void
+/** What is asked: CouchDB complains about bad keys in different words. */
+export type Asked = 'documents' | 'view'
 
-export function parseViewQuery(query: Query, body?: JsonObject): ParsedViewQuery {
+type Reader = (draft: Draft, given: Given, asked: Asked) => void
+
+export function parseViewQuery(
+  query: Query,
+  body?: JsonObject,
+  asked: Asked = 'documents',
+): ParsedViewQuery {
   const draft: Draft = {}
-  for (const [name, value] of body ?? []) read(draft, name, { value })
-  for (const [name, text] of query.all()) read(draft, name, { text })
+  for (const [name, value] of body ?? []) read(draft, name, { value }, asked)
+  for (const [name, text] of query.all()) read(draft, name, { text }, asked)
   return draft
 }
 
 /** One of several queries in a body. */
-export function parseQueryObject(value: Json): ParsedViewQuery {
+export function parseQueryObject(value: Json, asked: Asked = 'documents'): ParsedViewQuery {
   if (!(value instanceof Map)) {
     throw new Failure('request_invalid', { reason: 'Request body must be a JSON object' })
   }
   const draft: Draft = {}
-  for (const [name, member] of value) read(draft, name, { value: member })
+  for (const [name, member] of value) read(draft, name, { value: member }, asked)
   return draft
 }
 
@@ -57,8 +64,8 @@ export function parseJsonObject(bytes: Buffer): JsonObject {
   throw new Failure('request_invalid', { reason: 'Request body must be a JSON object' })
 }
 
-function read(draft: Draft, name: string, given: Given): void {
-  if (Object.hasOwn(READERS, name)) READERS[name]?.(draft, given)
+function read(draft: Draft, name: string, given: Given, asked: Asked): void {
+  if (Object.hasOwn(READERS, name)) READERS[name]?.(draft, given, asked)
 }
 
 const startKey: Reader = (draft, given) => {
@@ -80,8 +87,8 @@ const READERS: Readonly<Record<string, Reader>> = {
     draft.startKey = key
     draft.endKey = key
   },
-  keys(draft, given) {
-    draft.keys = keysOf(given)
+  keys(draft, given, asked) {
+    draft.keys = keysOf(given, asked)
   },
   startkey: startKey,
   start_key: startKey,
@@ -150,13 +157,14 @@ function keyOf(given: Given): Buffer {
   return Buffer.from(printJson('text' in given ? parseQueryJson(given.text) : given.value))
 }
 
-function keysOf(given: Given): Buffer[] {
+function keysOf(given: Given, asked: Asked): Buffer[] {
   const isQuery = 'text' in given
   const value = isQuery ? parseQueryJson(given.text) : given.value
   if (Array.isArray(value)) return value.map(key => Buffer.from(printJson(key)))
+  if (isQuery && asked === 'view') throw invalid('`keys` must be an array of strings.')
   const reason = isQuery
     ? '`keys` parameter must be an array.'
-    : '`keys` body member must be an array.'
+    : `\`keys\` ${asked === 'view' ? '' : 'body '}member must be an array.`
   throw new Failure('request_invalid', { reason })
 }
 

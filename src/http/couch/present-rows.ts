@@ -1,6 +1,7 @@
 /**
- * Rows of documents as bytes. A row is written straight from the stored record into one buffer per batch: ids, revisions
- * and bodies are copied, nothing is parsed. Only rows that show more than the plain document take the longer way.
+ * Rows of documents as bytes. A row is written straight from the stored record into one buffer per batch: ids,
+ * revisions and bodies are copied, nothing is parsed. Only rows that show more than the plain document take the
+ * longer way.
  */
 import { printRevision } from '../../core/document/revision.ts'
 import type { ListedDocument } from '../../core/operations/list-documents.ts'

@@ -38,6 +38,14 @@ import {
   putDocument,
 } from './documents.ts'
 import type { CouchRoute, Handler } from './exchange.ts'
+import {
+  bulkDeleteIndexes,
+  deleteIndex,
+  getIndexes,
+  postExplain,
+  postFind,
+  postIndex,
+} from './find.ts'
 import { postForm } from './form-upload.ts'
 import {
   getAllDocs,
@@ -93,6 +101,7 @@ import {
 } from './scheduler.ts'
 import { activeTasks, favicon, membership, up, uuids, welcome } from './server-info.ts'
 import { deleteSession, getSession, postSession } from './session.ts'
+import { getDesignInfo, getView, postView, postViewQueries } from './views.ts'
 
 /** For places that answer whatever the method is. */
 const anyMethod = (handler: Handler): Record<string, Handler> =>
@@ -152,6 +161,12 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/{db}/_bulk_get', methods: { POST: postBulkGet }, access: 'database', jsonErrorIs400: true },
   { path: '/{db}/_revs_diff', methods: { POST: postRevsDiff }, access: 'database' },
   { path: '/{db}/_missing_revs', methods: { POST: postMissingRevs }, access: 'database' },
+  { path: '/{db}/_find', methods: { POST: postFind }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_explain', methods: { POST: postExplain }, access: 'database' },
+  { path: '/{db}/_index', methods: { GET: getIndexes, POST: postIndex }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_index/_bulk_delete', methods: { POST: bulkDeleteIndexes }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_index/{ddoc}/{type}/{name}', methods: { DELETE: deleteIndex }, access: 'database' },
+  { path: '/{db}/_index/_design/{ddoc}/{type}/{name}', methods: { DELETE: deleteIndex }, access: 'database' },
   { path: '/{db}/_security', methods: { PUT: putSecurity, GET: getSecurity }, access: 'database' },
   { path: '/{db}/_revs_limit', methods: { PUT: putRevsLimit, GET: getRevsLimit }, access: 'database' },
   { path: '/{db}/_purged_infos_limit', methods: { GET: getPurgedInfosLimit, PUT: putPurgedInfosLimit }, access: 'database', serverAdmin: true },
@@ -171,6 +186,11 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
   { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
   { path: '/{db}/_local/{id}', methods: { DELETE: deleteDocument, GET: getLocalDocument, HEAD: getLocalDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+
+  // views of a design document
+  { path: '/{db}/_design/{ddoc}/_view/{view}', methods: { GET: getView, HEAD: getView, POST: postView }, access: 'database' },
+  { path: '/{db}/_design/{ddoc}/_view/{view}/queries', methods: { POST: postViewQueries }, access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_design/{ddoc}/_info', methods: { GET: getDesignInfo }, access: 'database' },
 
   // functions of a design document
   { path: '/{db}/_design/{ddoc}/_show', methods: anyMethod(showWithoutName), access: 'database' },

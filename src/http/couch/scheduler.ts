@@ -32,7 +32,7 @@ export async function schedulerDocs(exchange: Exchange): Promise<Reply> {
 
 /** Below a database of replications, whose name may have slashes in it: all of them, or one. */
 export async function schedulerDocsOf(exchange: Exchange): Promise<Reply> {
-  const path = exchange.params.get('rest')
+  const path = exchange.params.rest.join('/')
   const found = /^((?:.*?\/)?_replicator)(?:\/(.+))?$/s.exec(path)
   if (found === null) throw new Failure('request_invalid', { reason: 'Invalid path' })
   const [, database, id] = found as unknown as [string, string, string | undefined]

@@ -90,6 +90,22 @@ describe('preparing attachments', () => {
     assert.deepEqual(await attachmentRows(preparing.database.store), none)
   })
 
+  it('lets only so much of a document ride in its commit', async () => {
+    const preparing = await parts()
+    const incoming = Array.from({ length: 12 }, (_, number) =>
+      inline(`a${number}`, Buffer.alloc(200_000, number)),
+    )
+    const prepared = await prepareAttachments(preparing, incoming)
+    let inlineBytes = 0
+    for (const each of prepared) {
+      assert.ok(each.kind === 'new')
+      assert.equal(each.content.inline === undefined, each.content.number !== undefined)
+      inlineBytes += each.content.inline?.length ?? 0
+    }
+    assert.ok(inlineBytes > 0 && inlineBytes < 1_200_000, `${inlineBytes}`)
+    assert.ok((await attachmentRows(preparing.database.store)).uploads >= 6)
+  })
+
   it('asks for parts in the order of the document', async () => {
     const preparing = await parts()
     const contents = [Buffer.from('one'), Buffer.from('two')]

@@ -194,11 +194,11 @@ test('names that are no builtin are refused', () => {
 })
 
 const runJoin = async (calls: readonly ReduceCall[]) =>
-  calls.map(({ rereduce, inputText }) => {
-    const input = JSON.parse(String(inputText)) as unknown[]
-    const all = rereduce
-      ? input.flat()
-      : input.map(row => (row as [[unknown, string], unknown])[0].join('/'))
+  calls.map(({ keysText, valuesText }) => {
+    const all =
+      keysText === undefined
+        ? (JSON.parse(String(valuesText)) as unknown[]).flat()
+        : (JSON.parse(String(keysText)) as [unknown, string][]).map(key => key.join('/'))
     return { valueText: Buffer.from(JSON.stringify(all)) }
   })
 
@@ -210,7 +210,7 @@ test('functions get keys with ids, then values to reduce again', async () => {
 test('a result that does not shrink is an error in the row, and in all larger ones', async () => {
   const long = JSON.stringify('x'.repeat(3000))
   const run = async (calls: readonly ReduceCall[]) =>
-    calls.map(({ inputText }) => ({ valueText: inputText }))
+    calls.map(({ valuesText }) => ({ valueText: valuesText }))
   const reducer = functionReducer({ name: 'f', run, limit: 'enforce' })
   const block = blockOf(values(long, long, '1'))
   const parts = await reducer.reduce([

@@ -31,6 +31,7 @@ const updates = {
 const lists = {
   ids: `function (head, req) { start({headers: {'Content-Type': 'text/plain'}}); send(toJSON(head))
     var row; while (row = getRow()) send(' ' + (row.id || row.error)); return ' end' }`,
+  whole: 'function () { var row; while (row = getRow()) send(toJSON(row)) }',
   early: 'function () { start({code: 202}); getRow(); return "one" }',
   before: 'function () { throw new Error("before") }',
   late: 'function () { send("part"); getRow(); throw ["error", "mine", "after"] }',
@@ -226,6 +227,33 @@ test('a list of many documents gets them all, in order', async () => {
   const { text } = await server.ask('GET', '/many/_design/d/_list/ids/_all_docs?startkey=%22d%22')
   assert.deepEqual(text.split(' ').slice(1, -1), ids)
 })
+
+test('clients that go away give the places of their lists back', async () => {
+  await server.ask('PUT', '/slow')
+  await server.ask('PUT', '/slow/_design/d', { body: { lists } })
+  const docs = Array.from({ length: 200 }, (_, n) => ({ _id: `d${n}`, text: 'x'.repeat(20_000) }))
+  await server.ask('POST', '/slow/_bulk_docs', { body: { docs } })
+  const path = '/slow/_design/d/_list/whole/_all_docs?include_docs=true'
+  const outcomes: string[] = []
+  for (const waitMs of [0, 5, 10, 20, 40, 60]) {
+    const { signal, ...reader } = abortAfter(waitMs)
+    outcomes.push(
+      await server.ask('GET', path, { signal }).then(
+        answer => (answer.complete ? 'read' : 'cut'),
+        () => 'gone',
+      ),
+    )
+    clearTimeout(reader.timer)
+  }
+  assert.ok(outcomes.includes('gone') || outcomes.includes('cut'), outcomes.join())
+  const after = await server.ask('GET', '/slow/_design/d/_list/early/_all_docs')
+  assert.equal(after.text, 'one')
+})
+
+function abortAfter(waitMs: number): { signal: AbortSignal; timer: NodeJS.Timeout } {
+  const controller = new AbortController()
+  return { signal: controller.signal, timer: setTimeout(() => controller.abort(), waitMs) }
+}
 
 test('errors of lists: before the start as ever, after it in the body', async () => {
   assert.deepEqual(await told('GET', '_list'), [404, 'list_error', 'Invalid path.'])

@@ -1,0 +1,192 @@
+/**
+ * One database of the application, seen as plain documents: read by id, asked through its views, written. It works on
+ * the core's operations as the server itself; whether somebody may do what he asks for is decided before.
+ *
+ * Stubs of attachments are part of a document, so that a document can be read, changed and written back without losing
+ * any. Leaves to others: what documents mean.
+ */
+import { assert } from '../../base/assert.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
+import type { User } from '../../core/auth/user.ts'
+import { SETTINGS } from '../../core/configuration/settings.ts'
+import type { EditResult } from '../../core/database/commit-edits.ts'
+import { printDigest, type StoredAttachment } from '../../core/document/attachment.ts'
+import { type IncomingDocument, scanDocument } from '../../core/document/incoming-document.ts'
+import { printRevision } from '../../core/document/revision.ts'
+import type { DatabaseOperations, ServerOperations } from '../../core/operations/operations.ts'
+import type { DocumentView } from '../../core/operations/read-document.ts'
+import type { DocumentWrite } from '../../core/operations/write-documents.ts'
+import type { Document, JsonObject } from './document.ts'
+
+/** The server itself; it may do everything, and validation functions see who it is. */
+export const APPLICATION_USER: User = Object.freeze({
+  name: 'application',
+  roles: Object.freeze(['_admin']),
+})
+
+export type WriteOutcome =
+  | { readonly ok: true; readonly id: string; readonly rev: string }
+  | { readonly ok: false; readonly id: string; readonly failure: Failure }
+
+export interface RowQuery {
+  readonly startKey?: unknown
+  readonly endKey?: unknown
+  /** Instead of a range. */
+  readonly keys?: readonly unknown[]
+  readonly skip?: number
+  readonly limit?: number
+  readonly descending?: boolean
+  /** For views that reduce: `false` asks for their rows. */
+  readonly reduce?: boolean
+  readonly group?: boolean
+}
+
+export interface ViewRow {
+  readonly id: string
+  readonly key: unknown
+  readonly value: unknown
+}
+
+export class DocumentDatabase {
+  readonly name: string
+  readonly #server: ServerOperations
+
+  constructor(server: ServerOperations, name: string) {
+    this.#server = server
+    this.name = name
+  }
+
+  open(): Promise<DatabaseOperations> {
+    return this.#server.open(APPLICATION_USER, this.name)
+  }
+
+  newId(): string {
+    const [id] = this.#server.newIds(1)
+    assert(id !== undefined, 'one id was asked for')
+    return id
+  }
+
+  /** Undefined when there is none, or a deleted one. */
+  async get(id: string): Promise<Document | undefined> {
+    if (id === '') return undefined
+    try {
+      return documentOf(await (await this.open()).readDocument(id))
+    } catch (thrown) {
+      if (isFailure(thrown, 'document_missing')) return undefined
+      throw thrown
+    }
+  }
+
+  /** One for each id, in order; undefined where there is none. */
+  async getMany(ids: readonly string[]): Promise<(Document | undefined)[]> {
+    if (ids.length === 0) return []
+    const { rows } = await (await this.open()).listNamedDocuments('all', ids)
+    const documents: (Document | undefined)[] = []
+    for await (const batch of rows) {
+      for (const row of batch) {
+        documents.push(row === undefined || row.deleted ? undefined : documentOf(row.view({})))
+      }
+    }
+    return documents
+  }
+
+  /** Those that are there, by id; ids may repeat. */
+  async getMap(ids: Iterable<string>): Promise<Map<string, Document>> {
+    const wanted = [...new Set(ids)]
+    const found = await this.getMany(wanted)
+    const map = new Map<string, Document>()
+    for (const document of found) if (document !== undefined) map.set(document._id, document)
+    return map
+  }
+
+  /** Fails as the write fails: `document_conflict`, `forbidden`, `document_too_large` … */
+  async put(document: Document): Promise<{ readonly id: string; readonly rev: string }> {
+    const [outcome] = await this.putMany([document])
+    assert(outcome !== undefined, 'a write has an outcome')
+    if (!outcome.ok) throw outcome.failure
+    return { id: outcome.id, rev: outcome.rev }
+  }
+
+  /** One commit for all; those that fail take no other with them. Documents with `_deleted` are deleted. */
+  async putMany(documents: readonly Document[]): Promise<WriteOutcome[]> {
+    if (documents.length === 0) return []
+    const database = await this.open()
+    const writes: DocumentWrite[] = []
+    for (const document of documents) writes.push(await this.#writeOf(database, document))
+    const results = await database.writeDocuments(writes, 'interactive')
+    return results.map((result, index) => outcomeOf((documents[index] as Document)._id, result))
+  }
+
+  /** Rows of a view, in batches at the reader's pace. The index is up to date when the first one comes. */
+  async *rows(
+    design: string,
+    view: string,
+    query: RowQuery,
+    signal?: AbortSignal,
+  ): AsyncGenerator<readonly ViewRow[], void, undefined> {
+    const opened = await (await this.open()).openView(design, view)
+    const { rows } = await opened.answer(viewRequest(query), signal)
+    assert(rows.kind === 'texts', 'documents were not asked for')
+    for await (const texts of rows.batches) {
+      const joined = texts.map(text => text.toString()).join(',')
+      if (joined !== '') yield JSON.parse(`[${joined}]`) as ViewRow[]
+    }
+  }
+
+  /** All rows of a query that has few. */
+  async allRows(design: string, view: string, query: RowQuery): Promise<ViewRow[]> {
+    const all: ViewRow[] = []
+    for await (const batch of this.rows(design, view, query)) for (const row of batch) all.push(row)
+    return all
+  }
+
+  async #writeOf(database: DatabaseOperations, document: Document): Promise<DocumentWrite> {
+    const limits = { bodyBytesMax: this.#server.configuration.get(SETTINGS.maxDocumentSize) }
+    const scanned = scanDocument(Buffer.from(JSON.stringify(document)), 0, limits).document
+    return { id: document._id, document: scanned, ...(await attachmentsOf(database, scanned)) }
+  }
+}
+
+async function attachmentsOf(
+  database: DatabaseOperations,
+  { attachments }: IncomingDocument,
+): Promise<Pick<DocumentWrite, 'attachments'>> {
+  return attachments === undefined
+    ? {}
+    : { attachments: await database.prepareAttachments(attachments) }
+}
+
+function viewRequest({ startKey, endKey, keys, ...rest }: RowQuery) {
+  return {
+    ...rest,
+    ...(startKey === undefined ? {} : { startKey: keyText(startKey) }),
+    ...(endKey === undefined ? {} : { endKey: keyText(endKey) }),
+    ...(keys === undefined ? {} : { keys: keys.map(keyText) }),
+  }
+}
+
+const keyText = (key: unknown): Buffer => Buffer.from(JSON.stringify(key))
+
+function documentOf({ id, rev, body, attachments }: DocumentView): Document {
+  const members = JSON.parse(body.toString()) as JsonObject
+  const document = { _id: id, _rev: printRevision(rev), ...members }
+  return attachments.length === 0
+    ? document
+    : { ...document, _attachments: Object.fromEntries(attachments.map(stubOf)) }
+}
+
+const stubOf = (attachment: StoredAttachment): [string, JsonObject] => [
+  attachment.name,
+  {
+    content_type: attachment.contentType,
+    revpos: attachment.revpos,
+    digest: printDigest(attachment),
+    length: attachment.length,
+    stub: true,
+  },
+]
+
+const outcomeOf = (id: string, result: EditResult): WriteOutcome =>
+  result.ok
+    ? { ok: true, id, rev: printRevision(result.rev) }
+    : { ok: false, id, failure: result.failure }

@@ -1,0 +1,254 @@
+/**
+ * Declarative queries: `_find` and `_explain`. The steps: parse, choose an index, bring it up to date, scan, match, show.
+ *
+ * Promises: memory does not grow with the database, and other requests run while a scan goes on. Every document that
+ * is shown matched as it was when it was read, however old the index is.
+ */
+import { setImmediate as pause } from 'node:timers/promises'
+import { Failure, isFailure } from '../../base/errors.ts'
+import type { DesignSet } from '../design/design-cache.ts'
+import { encodeBookmark } from '../mango/bookmark.ts'
+import { explainFind } from '../mango/explain.ts'
+import { parseFieldPath } from '../mango/field-path.ts'
+import {
+  ALL_DOCS,
+  columnNames,
+  type IndexDefinition,
+} from '../mango/index-definition.ts'
+import { readIndexes } from '../mango/index-request.ts'
+import type { Compare, JsonObject, JsonValue } from '../mango/json-value.ts'
+import { MangoKind, wantedMembers } from '../mango/mango-kind.ts'
+import { compileMatcher } from '../mango/match.ts'
+import { type FindOptions, parseFindOptions } from '../mango/options.ts'
+import { covers, type Plan, planFind, scanWarning } from '../mango/plan.ts'
+import { compileProjection } from '../mango/projection.ts'
+import { PlanRun } from '../mango/run-plan.ts'
+import { selectorFields } from '../mango/selector.ts'
+import { candidatesById } from './find-by-id.ts'
+import { candidatesByKey } from './find-by-key.ts'
+import type { FoundRow } from './found-rows.ts'
+import { openQueryIndex } from './open-query-index.ts'
+import type { DatabaseOperations } from './operations.ts'
+import type { DocumentView } from './read-document.ts'
+import type { ViewServices } from './view-services.ts'
+
+export interface FindSettings {
+  readonly defaultLimit: number
+  /** Documents read for each one returned, from which on an answer warns; 0: never. */
+  readonly scanWarningRatio: number
+  readonly textSearch: boolean
+}
+
+export interface FindParts {
+  readonly operations: DatabaseOperations
+  readonly views: ViewServices
+  readonly settings: FindSettings
+  readonly compare: () => Compare
+}
+
+/** A whole document, or what `fields` left of one. */
+export type FoundDocument =
+  | { readonly view: DocumentView; readonly part?: undefined }
+  | { readonly view?: undefined; readonly part: JsonValue }
+
+export interface FindAnswer {
+  readonly batches: AsyncIterable<readonly FoundDocument[]>
+  /** For when the batches have ended. */
+  summary(): FindSummary
+}
+
+export interface FindSummary {
+  /** Undefined: nothing was looked up at all. */
+  readonly bookmark: string | undefined
+  readonly warnings: readonly string[]
+  readonly statistics: FindStatistics | undefined
+}
+
+export interface FindStatistics {
+  readonly keysExamined: number
+  readonly documentsExamined: number
+  readonly quorumDocumentsExamined: number
+  readonly resultsReturned: number
+  readonly milliseconds: number
+}
+
+/** Fails with `mango_invalid`. */
+export async function findDocuments(
+  parts: FindParts,
+  request: JsonObject,
+  signal?: AbortSignal,
+): Promise<FindAnswer> {
+  const options = parseFindOptions(request, parts.settings)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await answer(parts, options, signal)
+    } catch (thrown) {
+      // Somebody changed or removed the index after the plan was made.
+      const isGone = isFailure(thrown, 'index_changed') || isFailure(thrown, 'store_missing')
+      if (!isGone || attempt === ATTEMPTS_MAX) throw thrown
+    }
+  }
+}
+
+const ATTEMPTS_MAX = 5
+
+async function answer(
+  parts: FindParts,
+  options: FindOptions,
+  signal: AbortSignal | undefined,
+): Promise<FindAnswer> {
+  const { operations, settings } = parts
+  const startedMs = performance.now()
+  const plan = planFind(options, await indexesOf(parts), planSettings(parts))
+  if (plan.isEmpty) return NOTHING
+  const rows = await candidatesOf(parts, plan, options, signal)
+  const run = new PlanRun<FoundRow>({
+    matches: compileMatcher(options.selector, { compare: parts.compare() }),
+    skip: options.skip,
+    limit: options.limit,
+    now: () => performance.now(),
+    pause,
+  })
+  const readsDocuments = !plan.covering || operations.narrowsDocuments
+  return {
+    batches: shown(run, rows, options),
+    summary: () => summaryOf({ run, plan, options, settings, startedMs, readsDocuments }),
+  }
+}
+
+const NOTHING: FindAnswer = {
+  batches: (async function* () {})(),
+  summary: () => ({ bookmark: undefined, warnings: [], statistics: undefined }),
+}
+
+export async function explainDocuments(
+  parts: FindParts,
+  request: JsonObject,
+): Promise<JsonObject> {
+  const { operations, settings } = parts
+  const options = parseFindOptions(request, settings)
+  const indexes = await indexesOf(parts)
+  const { textSearch } = settings
+  return explainFind(operations.name, options, indexes, { ...planSettings(parts), textSearch })
+}
+
+const planSettings = ({ operations, compare }: FindParts) => ({
+  compare: compare(),
+  partitioned: operations.database.properties.partitioned,
+})
+
+/** All indexes of the database, that of all documents first. */
+export async function indexesOf({
+  operations,
+  views,
+  settings,
+}: Pick<FindParts, 'operations' | 'views' | 'settings'>): Promise<readonly IndexDefinition[]> {
+  const { database } = operations
+  const set = await views.designs.of(database)
+  const known = parsedIndexes.get(set)
+  if (known?.textSearch === settings.textSearch) return known.indexes
+  const { partitioned } = database.properties
+  const { textSearch } = settings
+  const own = [...set.byId.values()].flatMap(({ id, fields }) =>
+    readIndexes(id, fields as JsonObject, { partitioned, textSearch }),
+  )
+  const indexes = [ALL_DOCS, ...own]
+  parsedIndexes.set(set, { textSearch, indexes })
+  return indexes
+}
+
+/** Definitions live as long as the design documents they were read from. */
+const parsedIndexes = new WeakMap<
+  DesignSet,
+  { readonly textSearch: boolean; readonly indexes: readonly IndexDefinition[] }
+>()
+
+async function candidatesOf(
+  parts: FindParts,
+  plan: Plan,
+  options: FindOptions,
+  signal: AbortSignal | undefined,
+): Promise<AsyncIterable<readonly FoundRow[]>> {
+  const { operations, views } = parts
+  const { bookmark, selector, fields } = options
+  const wanted = wantedMembers([...selectorFields(selector), ...fields], options.conflicts)
+  const firstCount = options.skip + options.limit + 1
+  const common = { reverse: plan.reverse, bookmark, firstCount, wanted }
+  if (plan.kind === 'ids') {
+    const prefix = options.partition === '' ? '' : `${options.partition}:`
+    return candidatesById(operations, { ...common, range: plan.range, prefix })
+  }
+  const open = await openQueryIndex(operations.database, views, {
+    designId: plan.index.ddoc,
+    update: options.update && !options.stale,
+    signal,
+  })
+  if (open === undefined) return NO_ROWS
+  if (plan.kind === 'text') throw new Error('text')
+  const { index, range, covering } = plan
+  const place = open.kind instanceof MangoKind ? open.kind.views.get(index.name) : undefined
+  if (place === undefined) throw new Failure('index_changed')
+  const tells = covers(index, selectorFields(selector))
+  return candidatesByKey(operations, {
+    ...common,
+    index: open.index,
+    tree: place.tree,
+    range,
+    covering,
+    collator: views.collator(),
+    columns: columnNames(index).map(parseFieldPath),
+    matchesKey: tells
+      ? compileMatcher(options.selector, { compare: parts.compare() })
+      : undefined,
+  })
+}
+
+const NO_ROWS: AsyncIterable<readonly FoundRow[]> = (async function* () {})()
+
+async function* shown(
+  run: PlanRun<FoundRow>,
+  rows: AsyncIterable<readonly FoundRow[]>,
+  { fields }: FindOptions,
+): AsyncGenerator<readonly FoundDocument[], void, undefined> {
+  const project = compileProjection(fields)
+  for await (const matches of run.matches(rows)) {
+    yield matches.map(({ candidate, document }) => {
+      const view = fields.length > 0 ? undefined : candidate.view()
+      return view === undefined ? { part: project(document) } : { view }
+    })
+  }
+}
+
+function summaryOf({
+  run,
+  plan,
+  options,
+  settings,
+  startedMs,
+  readsDocuments,
+}: {
+  readonly run: PlanRun<FoundRow>
+  readonly plan: Plan
+  readonly options: FindOptions
+  readonly settings: FindSettings
+  readonly startedMs: number
+  readonly readsDocuments: boolean
+}): FindSummary {
+  const { last, examined, returned } = run
+  const documents = readsDocuments ? examined : 0
+  const isQuorum = options.readQuorum > 1
+  const bookmark = last && { kind: 'row' as const, id: last.id, key: last.key }
+  return {
+    bookmark: bookmark ? encodeBookmark(bookmark) : options.bookmarkText,
+    warnings: [...plan.warnings, ...scanWarning(documents, returned, settings.scanWarningRatio)],
+    statistics: options.executionStats
+      ? {
+          keysExamined: examined,
+          documentsExamined: isQuorum ? 0 : documents,
+          quorumDocumentsExamined: isQuorum ? documents : 0,
+          resultsReturned: returned,
+          milliseconds: performance.now() - startedMs,
+        }
+      : undefined,
+  }
+}

@@ -1,0 +1,240 @@
+/**
+ * Views: one question, the same as POST, or several in one request, and what there is to know about the index of a
+ * design document. Rows come as texts and are joined; nothing of them is parsed.
+ */
+import { Failure } from '../../base/errors.ts'
+import type { OpenedView, ViewAnswer } from '../../core/operations/query-view.ts'
+import type { RowWithDocument } from '../../core/operations/view-documents.ts'
+import { etagOf, notModifiedReply } from '../kit/conditional.ts'
+import type { BodyPiece, Reply } from '../kit/reply.ts'
+import { streamDocument } from './document-stream.ts'
+import type { Exchange } from './exchange.ts'
+import {
+  type ParsedViewQuery,
+  parseJsonObject,
+  parseQueryObject,
+  parseViewQuery,
+} from './parse-view-query.ts'
+import { type PresentOptions, presentDocument } from './present-document.ts'
+
+export async function getView(exchange: Exchange): Promise<Reply> {
+  const query = parseViewQuery(exchange.request.query, undefined, 'view')
+  return replyWith(exchange, await openView(exchange), query)
+}
+
+export async function postView(exchange: Exchange): Promise<Reply> {
+  exchange.requireJsonType()
+  const bytes = await exchange.request.bytes()
+  const body = parseJsonObject(bytes)
+  if (body.has('queries')) {
+    const reason = 'The `queries` parameter is no longer supported at this endpoint'
+    throw new Failure('request_invalid', { reason })
+  }
+  const query = parseViewQuery(exchange.request.query, body, 'view')
+  return replyWith(exchange, await openView(exchange), query, bytes)
+}
+
+export async function postViewQueries(exchange: Exchange): Promise<Reply> {
+  exchange.requireJsonType()
+  const queries = parseJsonObject(await exchange.request.bytes()).get('queries')
+  if (queries === undefined) {
+    const reason = 'POST body must include `queries` parameter.'
+    throw new Failure('request_invalid', { reason })
+  }
+  if (!Array.isArray(queries)) {
+    throw new Failure('request_invalid', { reason: '`queries` member must be an array.' })
+  }
+  const parsed = queries.map(query => parseQueryObject(query, 'view'))
+  const view = await openView(exchange)
+  for (const query of parsed) view.check(query)
+  const signal = () => exchange.request.signal
+  const answers: { query: ParsedViewQuery; answer: ViewAnswer }[] = []
+  for (const query of parsed) answers.push({ query, answer: await view.answer(query, signal) })
+  const headers = ['Content-Type', exchange.jsonType]
+  return { status: 200, headers, body: presentAnswers(exchange, answers) }
+}
+
+const openView = ({ database, params }: Exchange): Promise<OpenedView> =>
+  database.openView(params.get('ddoc'), params.get('view'))
+
+async function* presentAnswers(
+  exchange: Exchange,
+  answers: readonly { query: ParsedViewQuery; answer: ViewAnswer }[],
+): AsyncGenerator<BodyPiece, void, undefined> {
+  let before = '{"results":[\r\n'
+  for (const { query, answer } of answers) {
+    yield before
+    yield* presentAnswer(exchange, query, answer)
+    before = ',\r\n'
+  }
+  yield answers.length === 0 ? `${before}\r\n]}\n` : '\r\n]}\n'
+}
+
+async function replyWith(
+  exchange: Exchange,
+  view: OpenedView,
+  query: ParsedViewQuery,
+  requestBody?: Buffer,
+): Promise<Reply> {
+  const { request, dialect } = exchange
+  const answer = await view.answer(query, () => request.signal)
+  const headers = ['Content-Type', exchange.jsonType]
+  if (dialect.listingEtags) {
+    const seq = query.updateSeq === true ? answer.updateSeq : ''
+    const question = ` ${seq} ${request.target} ${exchange.jsonType} `
+    const etag = etagOf(answer.state, question, requestBody ?? '')
+    const unchanged = notModifiedReply(request, etag)
+    if (unchanged !== undefined) return unchanged
+    headers.push('ETag', etag)
+  }
+  return { status: 200, headers, body: withLineFeed(presentAnswer(exchange, query, answer)) }
+}
+
+async function* withLineFeed(
+  body: AsyncIterable<BodyPiece>,
+): AsyncGenerator<BodyPiece, void, undefined> {
+  yield* body
+  yield '\n'
+}
+
+async function* presentAnswer(
+  exchange: Exchange,
+  query: ParsedViewQuery,
+  answer: ViewAnswer,
+): AsyncGenerator<BodyPiece, void, undefined> {
+  const head = Buffer.from(prefixOf(exchange, query, answer))
+  let pieces: Buffer[] = [head]
+  if (answer.rows.kind === 'texts') {
+    let isFirst = true
+    for await (const texts of answer.rows.batches) {
+      for (const text of texts) {
+        if (!isFirst) pieces.push(SEPARATOR)
+        pieces.push(text)
+        isFirst = false
+      }
+      yield Buffer.concat(pieces)
+      pieces = []
+    }
+  } else {
+    yield head
+    pieces = []
+    yield* presentDocuments(exchange, query, answer.rows.batches)
+  }
+  pieces.push(END)
+  yield Buffer.concat(pieces)
+}
+
+const SEPARATOR = Buffer.from(',\r\n')
+const END = Buffer.from('\r\n]}')
+const DOC = Buffer.from(',"doc":')
+const NULL = Buffer.from('null')
+const CLOSE = Buffer.from('}')
+
+function prefixOf(
+  { dialect, database }: Exchange,
+  query: ParsedViewQuery,
+  { isReduced, total, offset, updateSeq }: ViewAnswer,
+): string {
+  const isCounted = !isReduced && query.sorted !== false
+  const counts = isCounted ? `"total_rows":${total},"offset":${offset},` : ''
+  let seq = ''
+  if (query.updateSeq === true) {
+    const text = dialect.numericSequences
+      ? String(updateSeq)
+      : JSON.stringify(database.printSequence(updateSeq))
+    seq = `"update_seq":${text},`
+  }
+  return `{${counts}${seq}"rows":[\r\n`
+}
+
+async function* presentDocuments(
+  exchange: Exchange,
+  query: ParsedViewQuery,
+  batches: AsyncIterable<readonly RowWithDocument[]>,
+): AsyncGenerator<BodyPiece, void, undefined> {
+  const options = presentationOf(exchange, query)
+  let isFirst = true
+  for await (const rows of batches) {
+    let pieces: Buffer[] = []
+    for (const { text, document } of rows) {
+      if (!isFirst) pieces.push(SEPARATOR)
+      isFirst = false
+      pieces.push(text.subarray(0, text.length - 1), DOC)
+      if (document !== undefined && query.attachments === true && document.attachments.length > 0) {
+        yield Buffer.concat(pieces)
+        pieces = []
+        yield* streamDocument(exchange.database, document, () => true, options).body
+      } else pieces.push(document === undefined ? NULL : presentDocument(document, options))
+      pieces.push(CLOSE)
+    }
+    yield Buffer.concat(pieces)
+  }
+}
+
+const presentationOf = (
+  { dialect, database }: Exchange,
+  query: ParsedViewQuery,
+): PresentOptions => ({
+  dialect,
+  attEncodingInfo: query.attEncodingInfo === true,
+  printSequence: seq => database.printSequence(seq),
+})
+
+/** The rows of a view for list functions: what stands in front of them, and batches with commas between the rows. */
+export async function viewRows(
+  exchange: Exchange,
+  view: OpenedView,
+  query: ParsedViewQuery,
+): Promise<{ head: string; batches: AsyncIterable<Buffer> }> {
+  const answer = await view.answer(query, () => exchange.request.signal)
+  const { isReduced, total, offset } = answer
+  const head = isReduced ? '{}' : JSON.stringify({ total_rows: total, offset })
+  return { head, batches: joinedRows(exchange, query, answer) }
+}
+
+async function* joinedRows(
+  exchange: Exchange,
+  query: ParsedViewQuery,
+  { rows }: ViewAnswer,
+): AsyncGenerator<Buffer, void, undefined> {
+  if (rows.kind === 'texts') {
+    for await (const texts of rows.batches) {
+      const pieces = texts.flatMap((text, at) => (at === 0 ? [text] : [SEPARATOR, text]))
+      if (pieces.length > 0) yield Buffer.concat(pieces)
+    }
+    return
+  }
+  const options = presentationOf(exchange, query)
+  for await (const batch of rows.batches) {
+    const pieces = batch.flatMap(({ text, document }, at) => [
+      ...(at === 0 ? [] : [SEPARATOR]),
+      text.subarray(0, text.length - 1),
+      DOC,
+      document === undefined ? NULL : presentDocument(document, options),
+      CLOSE,
+    ])
+    if (pieces.length > 0) yield Buffer.concat(pieces)
+  }
+}
+
+export async function getDesignInfo(exchange: Exchange): Promise<Reply> {
+  const name = exchange.params.get('ddoc')
+  const info = await exchange.database.viewInfo(name)
+  const pending = info.pendingCount
+  const { fileBytes: file, liveBytes: active } = info
+  const index = {
+    updates_pending: { minimum: pending, preferred: pending, total: pending },
+    waiting_commit: false,
+    waiting_clients: info.waitingCount,
+    updater_running: info.updaterRunning,
+    update_seq: info.updateSeq,
+    sizes: { file, external: active, active },
+    ...(exchange.dialect.oldViewInfoFields ? { data_size: active, disk_size: file } : {}),
+    signature: info.signature,
+    purge_seq: info.purgeSeq,
+    language: info.language,
+    compact_running: info.compactRunning,
+    collator_versions: [info.collatorVersion],
+  }
+  return exchange.value(200, { name, view_index: index })
+}

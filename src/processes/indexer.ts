@@ -1,0 +1,22 @@
+/**
+ * A process that builds indexes: it reads documents, has them mapped in sandboxes on all cores, and writes the index. The
+ * workers ask for it through the primary and read the index themselves. When it dies, another one goes on from what it
+ * had saved.
+ */
+import type { IndexRequest } from '../core/indexing/index-updates.ts'
+import { TOPIC } from './boot.ts'
+import { Channel } from './channel.ts'
+import { joinTree, leaveTree, pipeToPrimary, refuseToStart } from './worker.ts'
+
+export async function runIndexer(): Promise<void> {
+  const channel = new Channel(pipeToPrimary())
+  try {
+    const member = await joinTree(channel, { replicates: false, indexes: true })
+    const { indexUpdates } = member.servers
+    channel.on(TOPIC.index, (request: IndexRequest) => indexUpdates.bringUp(request))
+    channel.on(TOPIC.drain, () => leaveTree(member))
+    await channel.request(TOPIC.ready, {})
+  } catch (thrown) {
+    await refuseToStart(channel, thrown)
+  }
+}
