@@ -25,6 +25,8 @@ export interface TestServer {
   readonly configuration: Configuration
   readonly notices: Notices
   ask(method: string, url: string, options?: AskOptions): Promise<Answer>
+  /** Listens on a free port of this machine as well; the address, without a slash at the end. */
+  listen(): Promise<string>
   /** Waits for what was promised for later, and ends what runs. */
   close(): Promise<void>
 }
@@ -83,6 +85,7 @@ export async function startServer(
     clock: Date.now,
   })
   const main = servers.main()
+  let isListening = false
   return {
     engine,
     configuration,
@@ -103,8 +106,14 @@ export async function startServer(
       })
       return Object.create(injected, { json: { get: () => JSON.parse(injected.text) } })
     },
+    async listen() {
+      const { port } = await main.listen(0, '127.0.0.1')
+      isListening = true
+      return `http://127.0.0.1:${port}`
+    },
     async close() {
       await servers.settle()
+      if (isListening) await main.drain(1000)
       await servers.close()
       await engine.close()
     },

@@ -2,7 +2,7 @@
  * Words to search for. The same rules make the words of the indexes (`install/designs/freetext-words.ts`): lower case,
  * composed characters, and Devanagari digits as ASCII ones. Any script will do: words are what white space separates.
  */
-import { invalid } from '../application-context.ts'
+import { invalid } from '../documents/refusal.ts'
 
 export const TERM_LENGTH_MIN = 3
 

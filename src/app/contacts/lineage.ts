@@ -4,7 +4,7 @@
  * Documents may come in with whole parents in them; `minify` brings them into the stored form. What is nested deeper
  * than any hierarchy is refused.
  */
-import { invalid } from '../application-context.ts'
+import { invalid } from '../documents/refusal.ts'
 import { type Document, idIn, isObject, type JsonObject, without } from '../documents/document.ts'
 
 const DEPTH_MAX = 50

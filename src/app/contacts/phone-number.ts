@@ -25,8 +25,16 @@ export function normalizePhone(
   if (!isInternational && digits.length <= SHORT_CODE_MAX) return digits
   const whole = isInternational
     ? digits.replace(/^00/, '')
-    : `${defaultCountryCode}${digits.replace(/^0/, '')}`
+    : withCountryCode(digits, defaultCountryCode)
   if (phoneValidation === 'none') return `+${whole}`
   const isLengthRight = whole.length >= DIGITS_MIN && whole.length <= DIGITS_MAX
   return isLengthRight && !whole.startsWith('0') ? `+${whole}` : undefined
 }
+
+/** National numbers with so many digits are whole; more in front of them is the country's code. */
+const NATIONAL_DIGITS_MIN = 9
+
+const withCountryCode = (digits: string, code: string): string =>
+  digits.startsWith(code) && digits.length >= code.length + NATIONAL_DIGITS_MIN
+    ? digits
+    : `${code}${digits.replace(/^0/, '')}`

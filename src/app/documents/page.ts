@@ -2,7 +2,7 @@
  * A page of a long list. The cursor says how many rows of the index were used up before; it is null once there are no
  * more. Items come in batches, so that a large page is never in memory as a whole.
  */
-import { invalid } from '../application-context.ts'
+import { invalid } from './refusal.ts'
 
 export interface Page<Item> {
   readonly batches: AsyncIterable<readonly Item[]>

@@ -10,6 +10,7 @@
  */
 import { invalidJson, NUMBER_LENGTH_MAX } from './invalid-json.ts'
 import { printDouble } from './print-double.ts'
+import { readDouble } from './read-double.ts'
 import { ScanString } from './scan-string.ts'
 
 /**
@@ -208,13 +209,14 @@ class ExactParser extends ScanString {
     const text = this.bytes.toString('latin1', this.at, end)
     const match = NUMBER.exec(text)
     if (match === null) throw this.invalid()
-    const value = Number(text)
     if (match[1] !== undefined || match[2] !== undefined) {
-      if (!Number.isFinite(value)) throw this.invalid()
+      const float = readDouble(text)
+      if (!Number.isFinite(float)) throw this.invalid()
       this.at = end
-      return new JsonFloat(value)
+      return new JsonFloat(float)
     }
     this.at = end
+    const value = Number(text)
     if (!Number.isSafeInteger(value)) return BigInt(text)
     return value === 0 ? 0 : value
   }

@@ -14,6 +14,7 @@
 import { NUMBER_LENGTH_MAX } from './invalid-json.ts'
 import { KeyTable } from './key-table.ts'
 import { printDouble } from './print-double.ts'
+import { readDouble } from './read-double.ts'
 import { ScanString } from './scan-string.ts'
 import { TAG } from './term-buffer.ts'
 
@@ -321,7 +322,7 @@ export class JsonScanner extends ScanString {
   /** Any double, from its text. */
   #double(start: number): void {
     const text = this.#numberText(start)
-    const value = Number(text)
+    const value = readDouble(text)
     if (!Number.isFinite(value)) throw this.invalid()
     const printed = printDouble(value)
     if (printed !== text) this.replaceText(start, this.at, printed)

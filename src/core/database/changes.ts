@@ -95,8 +95,8 @@ export interface BatchRequest {
   readonly withRecords: boolean
 }
 
-/** Records of one batch, added up, before it is cut short; small, so that what is made of them is garbage soon. */
-const RECORD_BYTES_MAX = 64 * 1024
+/** Records of one batch, added up, before it is cut short. */
+const RECORD_BYTES_MAX = 512 * 1024
 /** Records read before their size is looked at: one step may go over the bound, no more. */
 const RECORDS_STEP = 16
 

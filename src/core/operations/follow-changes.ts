@@ -90,7 +90,7 @@ const isDocumentFilter = (filter: ChangesFilter | undefined): filter is Document
   filter !== undefined && filter.kind !== 'ids' && filter.kind !== 'design'
 
 const ROWS_MAX = 1000
-const ROWS_WITH_RECORDS_MAX = 128
+const ROWS_WITH_RECORDS_MAX = 400
 /** Longer lists of ids are looked for in the sequence index: what CouchDB does past the same number. */
 const POINT_READS_MAX = 100
 

@@ -1,5 +1,4 @@
 /** Declarative queries and their indexes: `_find`, `_explain`, `_index`. */
-import { isFailure } from '../../base/errors.ts'
 import { indexJson } from '../../core/mango/index-definition.ts'
 import { parseBulkDelete, parseListParameters } from '../../core/mango/index-request.ts'
 import type { JsonObject } from '../../core/mango/json-value.ts'
@@ -94,7 +93,7 @@ export async function bulkDeleteIndexes(exchange: Exchange): Promise<Reply> {
     success: results.filter(({ failure }) => failure === undefined).map(({ id }) => ({ id, ok: true })),
     fail: failed.map(({ id, failure }) => ({
       id,
-      error: isFailure(failure, 'document_missing') ? 'not_found' : failure?.code,
+      error: failure?.code === 'document_missing' ? 'not_found' : failure?.code,
     })),
   })
 }

@@ -1,0 +1,33 @@
+/** Reports: one by its id, and pages of ids by words. */
+import type { ApplicationContext } from '../application-context.ts'
+import { parseFreetext, termRange } from '../contacts/freetext.ts'
+import { hydrateOne } from '../contacts/hydrate.ts'
+import { distinctIds } from '../contacts/list-contacts.ts'
+import { type Document, isText, type JsonObject } from '../documents/document.ts'
+import { fillPage, type Page, type PageRequest } from '../documents/page.ts'
+import { notFound } from '../documents/refusal.ts'
+
+export const isReport = (document: Document): boolean =>
+  document.type === 'data_record' && isText(document.form)
+
+/** Fails with `document_missing` when there is no such document, or one of another kind. */
+export async function readReport(
+  context: ApplicationContext,
+  id: string,
+  { withLineage }: { readonly withLineage: boolean },
+): Promise<JsonObject> {
+  const document = await context.data.get(id)
+  if (document === undefined || !isReport(document)) throw notFound('Report not found')
+  return withLineage ? hydrateOne(context, document) : document
+}
+
+export function listReportIds(
+  { data }: ApplicationContext,
+  freetext: unknown,
+  page: PageRequest,
+  signal?: AbortSignal,
+): Page<string> {
+  const query = { ...termRange(parseFreetext(freetext)), skip: page.skip }
+  const rows = data.rows(`${data.name}-client`, 'reports_by_freetext', query, signal)
+  return fillPage(rows, page, distinctIds())
+}
