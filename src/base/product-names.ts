@@ -39,3 +39,24 @@ export function userNameOfId(id: string): string | undefined {
   const prefix = USER_ID_PREFIXES.find(candidate => id.startsWith(candidate))
   return prefix === undefined ? undefined : id.slice(prefix.length)
 }
+
+/** Databases of the application are called after the product. */
+const APPLICATION = 'svc'
+const APPLICATION_ALIAS = 'medic'
+
+/** @param part `sentinel`, `logs` …; without one it is the main database */
+export const applicationDatabase = (part?: string): string =>
+  part === undefined ? APPLICATION : `${APPLICATION}-${part}`
+
+const ALIAS_DATABASE = new RegExp(`^/+${APPLICATION_ALIAS}(?=[/?#-]|$)`)
+const ALIAS_DESIGN = new RegExp(`^(/+[^/?#]+/+_design(?:/+|%2F))${APPLICATION_ALIAS}(?=[/?#-]|$)`, 'i')
+const ALIAS_SETTINGS = new RegExp(`^(/+[^/?#]+/+_design/+[^/?#]+/+_rewrite/+[^/?#]+/+)${APPLICATION_ALIAS}(?=[/?#]|$)`)
+
+/** A request target in which the application's databases and design documents may have their other names. */
+export function canonicalTarget(target: string): string {
+  if (!target.includes(APPLICATION_ALIAS)) return target
+  return target
+    .replace(ALIAS_DATABASE, `/${APPLICATION}`)
+    .replace(ALIAS_DESIGN, `$1${APPLICATION}`)
+    .replace(ALIAS_SETTINGS, `$1${APPLICATION}`)
+}

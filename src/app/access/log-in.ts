@@ -2,6 +2,7 @@
  * Logging in through the application, and setting a new password where one is asked for. The session itself is the
  * database's own; what is added is where people go next, and that an account may have to change its password first.
  */
+import { isFailure } from '../../base/errors.ts'
 import type { NameAndPassword } from '../../core/auth/basic-auth.ts'
 import type { RequestCredentials } from '../../core/auth/authenticate.ts'
 import { userIdsOf } from '../../core/auth/users-database.ts'
@@ -82,6 +83,12 @@ async function findAccountDocument(
   users: DocumentDatabase,
   name: string,
 ): Promise<Document | undefined> {
-  const found = await users.getMany(userIdsOf(name))
-  return found.find(document => document !== undefined)
+  try {
+    const found = await users.getMany(userIdsOf(name))
+    return found.find(document => document !== undefined)
+  } catch (thrown) {
+    // Admins of the configuration need no database of accounts.
+    if (isFailure(thrown, 'database_missing')) return undefined
+    throw thrown
+  }
 }

@@ -128,7 +128,8 @@ export async function explainDocuments(
   const { operations, settings } = parts
   const options = parseFindOptions(request, settings)
   const indexes = await indexesOf(parts)
-  const { textSearch } = settings
+  // Where there are no text indexes nobody is told what they could do, as by a CouchDB without search.
+  const textSearch = indexes.some(({ type }) => type === 'text')
   return explainFind(operations.name, options, indexes, { ...planSettings(parts), textSearch })
 }
 

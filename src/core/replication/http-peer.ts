@@ -61,12 +61,9 @@ export class HttpPeer implements Peer {
   }
 
   async info(): Promise<PeerInfo> {
-    const answer = await this.#call({ method: 'GET', path: '' }, [404])
-    if (answer.status === 404) {
-      await answer.drop()
-      throw this.#notFound()
-    }
-    const info = (await answer.json()) as { update_seq?: unknown; instance_start_time?: unknown }
+    const { status, json } = await this.#ask({ method: 'GET', path: '' }, [404])
+    if (status === 404) throw this.#notFound()
+    const info = json as { update_seq?: unknown; instance_start_time?: unknown }
     return {
       updateSeq: info.update_seq,
       instanceStartTime: String(info.instance_start_time ?? '0'),
@@ -77,18 +74,16 @@ export class HttpPeer implements Peer {
     const query = new URLSearchParams(params).toString()
     const path = query === '' ? '' : `?${query}`
     const statuses = [400, 404, 405, 409, 412]
-    const answer = await this.#call({ method: 'PUT', path, body: EMPTY }, statuses)
-    await answer.drop()
+    await this.#ask({ method: 'PUT', path, body: EMPTY }, statuses)
   }
 
   async readLocal(id: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const answer = await this.#call({ method: 'GET', path: encodeLocalId(id) }, [404])
-    if (answer.status === 404) {
-      await answer.drop()
+    const { status, json } = await this.#ask({ method: 'GET', path: encodeLocalId(id) }, [404])
+    if (status === 404) {
       this.#localRevs.delete(id)
       return undefined
     }
-    const document = (await answer.json()) as Record<string, unknown>
+    const document = json as Record<string, unknown>
     if (typeof document._rev === 'string') this.#localRevs.set(id, document._rev)
     return document
   }
@@ -98,13 +93,12 @@ export class HttpPeer implements Peer {
       const rev = this.#localRevs.get(id)
       const text = { _id: id, ...(rev === undefined ? {} : { _rev: rev }), ...document }
       const call = jsonCall('PUT', encodeLocalId(id), JSON.stringify(text))
-      const answer = await this.#call(call, [409])
-      if (answer.status !== 409) {
-        const written = (await answer.json()) as { rev?: unknown }
-        if (typeof written.rev === 'string') this.#localRevs.set(id, written.rev)
+      const { status, json } = await this.#ask(call, [409])
+      if (status !== 409) {
+        const { rev: written } = json as { rev?: unknown }
+        if (typeof written === 'string') this.#localRevs.set(id, written)
         return
       }
-      await answer.drop()
       if (attempt > 0) throw passing('the checkpoint was changed by somebody else')
       await this.readLocal(id)
     }
@@ -121,8 +115,8 @@ export class HttpPeer implements Peer {
 
   async pendingAfter(seq: PeerSequence): Promise<number | null> {
     const path = `_changes?limit=0&since=${encodeURIComponent(sequenceText(seq))}`
-    const answer = await this.#call({ method: 'GET', path })
-    const { pending, results } = (await answer.json()) as { pending?: unknown; results?: unknown }
+    const { json } = await this.#ask({ method: 'GET', path })
+    const { pending, results } = json as { pending?: unknown; results?: unknown }
     if (typeof pending !== 'number') return null
     // Some servers take 0 for 1.
     return pending + (Array.isArray(results) ? results.length : 0)
@@ -131,13 +125,12 @@ export class HttpPeer implements Peer {
   async filterCode(designName: string, filterName: string): Promise<string> {
     const id = `_design/${designName}`
     const path = encodeDocumentId(id)
-    const answer = await this.#call({ method: 'GET', path }, [404])
-    if (answer.status === 404) {
-      await answer.drop()
+    const { status, json } = await this.#ask({ method: 'GET', path }, [404])
+    if (status === 404) {
       const reason = `Couldn't open document \`${id}\` from source database \`${this.shownUrl}\``
       throw new Failure('document_missing', { reason })
     }
-    const design = (await answer.json()) as { filters?: Record<string, unknown> }
+    const design = json as { filters?: Record<string, unknown> }
     const code = design.filters?.[filterName]
     if (typeof code === 'string') return code
     throw new Failure('function_missing', { reason: `missing json key: ${filterName}` })
@@ -147,9 +140,9 @@ export class HttpPeer implements Peer {
     revs: ReadonlyMap<string, readonly string[]>,
   ): Promise<ReadonlyMap<string, Missing>> {
     const call = jsonCall('POST', '_revs_diff', objectText(revs))
-    const answer = await this.#call(call)
+    const { json } = await this.#ask(call)
     const missing = new Map<string, Missing>()
-    const differences = (await answer.json()) as Readonly<Record<string, Partial<RevsDiff>>>
+    const differences = json as Readonly<Record<string, Partial<RevsDiff>>>
     for (const [id, difference] of Object.entries(differences)) {
       if (!revs.has(id)) continue
       const { missing: list, possible_ancestors: ancestors } = difference
@@ -192,13 +185,10 @@ export class HttpPeer implements Peer {
     if (documents.length === 0) return []
     const call = jsonCall('POST', '_bulk_docs', bulkBody(documents))
     const headers = { ...call.headers, 'X-Couch-Full-Commit': 'false' }
-    const answer = await this.#call({ ...call, headers }, [400, 403, 413, 415, 417])
-    if (answer.status === 201 || answer.status === 202 || answer.status === 417) {
-      return await this.#failuresIn(answer, documents)
-    }
-    const failure = await readError(answer)
+    const { status, json } = await this.#ask({ ...call, headers }, [400, 403, 413, 415, 417])
+    if (status < 300 || status === 417) return await this.#failuresIn(json, documents)
     const [only] = documents
-    if (documents.length === 1) return [{ ...failure, id: only?.id ?? '' }]
+    if (documents.length === 1) return [{ ...errorIn(json, status), id: only?.id ?? '' }]
     // One document spoils it for all: find out which.
     const half = documents.length >> 1
     return [
@@ -226,18 +216,16 @@ export class HttpPeer implements Peer {
       return undefined
     }
     if (isPassing(answer.status)) throw await this.#refused(answer)
-    const failure = await readError(answer)
+    const failure = errorIn(await this.#errorJson(answer), answer.status)
     if (answer.status === 412) throw new Failure('attachment_stub_missing', failure)
     return { ...failure, id: revision.id }
   }
 
   async ensureFullCommit(): Promise<string> {
-    const answer = await this.#call(jsonCall('POST', '_ensure_full_commit', '{}'), [404, 405, 501])
-    if (answer.status >= 400) {
-      await answer.drop()
-      return (await this.info()).instanceStartTime
-    }
-    const { instance_start_time: time } = (await answer.json()) as { instance_start_time?: unknown }
+    const call = jsonCall('POST', '_ensure_full_commit', '{}')
+    const { status, json } = await this.#ask(call, [404, 405, 501])
+    if (status >= 400) return (await this.info()).instanceStartTime
+    const { instance_start_time: time } = json as { instance_start_time?: unknown }
     return String(time ?? '0')
   }
 
@@ -248,21 +236,27 @@ export class HttpPeer implements Peer {
   async *#bulkGet(reading: BulkReading): AsyncGenerator<readonly FetchedDocument[]> {
     const call = jsonCall('POST', '_bulk_get?latest=true&revs=true&attachments=false', reading.body)
     const answer = await this.#send({ ...call, signal: this.#options.signal })
-    if (UNKNOWN_ENDPOINT.has(answer.status)) {
-      await answer.drop()
-      this.#knowsBulkGet = false
+    if (answer.status !== 200) {
+      await this.#leaveBulkGet(answer)
       return
     }
-    if (answer.status !== 200) throw await this.#refused(answer)
     const cutter = new ItemCutter(DOCUMENT_BYTES_MAX)
     for await (const chunk of answer.chunks()) {
       const documents: FetchedDocument[] = []
-      for (const item of cutter.push(chunk)) {
-        for (const document of reading.take(item)) documents.push(document)
-      }
+      const failure = takeAll(reading, cutter.push(chunk), documents)
       if (documents.length > 0) yield documents
+      if (failure !== undefined) throw failure.thrown
     }
     cutter.end()
+  }
+
+  /** Servers that do not know the endpoint take it for a document's, and say so in several ways. */
+  async #leaveBulkGet(answer: HttpAnswer): Promise<void> {
+    const error = errorIn(await this.#errorJson(answer), answer.status)
+    const isUnknown =
+      UNKNOWN_ENDPOINT.has(answer.status) || (answer.status === 404 && error.reason === 'missing')
+    if (!isUnknown) throw this.#refusal(answer.status, error)
+    this.#knowsBulkGet = false
   }
 
   async *#readOneByOne(rest: readonly IdAndRev[]): AsyncGenerator<readonly FetchedDocument[]> {
@@ -277,11 +271,11 @@ export class HttpPeer implements Peer {
     const path = `${encodeDocumentId(id)}?revs=true&latest=true&open_revs=${revs}`
     return await this.#retrying(this.#options.signal, async () => {
       const answer = await this.#send({ method: 'GET', path, signal: this.#options.signal })
-      if (answer.status === 404) {
-        await answer.drop()
-        return []
+      if (answer.status !== 200) {
+        const error = errorIn(await this.#errorJson(answer), answer.status)
+        if (answer.status === 404 && error.reason === 'missing') return []
+        throw this.#refusal(answer.status, error)
       }
-      if (answer.status !== 200) throw await this.#refused(answer)
       const bytes = await answer.bytes()
       return [...elementsOf(bytes, 0)].flatMap(element =>
         [...membersOf(bytes, element.start)]
@@ -293,10 +287,9 @@ export class HttpPeer implements Peer {
 
   /** What could not be written; what may be written the next time is tried again. */
   async #failuresIn(
-    answer: HttpAnswer,
+    results: unknown,
     documents: readonly FetchedDocument[],
   ): Promise<WriteFailure[]> {
-    const results = (await answer.json()) as unknown
     if (!Array.isArray(results)) throw passing('the other server sent no list of results')
     const failures: WriteFailure[] = []
     const again = new Set<string>()
@@ -327,12 +320,28 @@ export class HttpPeer implements Peer {
     })
   }
 
-  /** An answer with a good status, or one that the caller knows what to do with. */
-  #call(call: ClientCall, expected: readonly number[] = []): Promise<HttpAnswer> {
+  /** An answer's status and JSON; one that was cut off is asked for again. */
+  #ask(
+    call: ClientCall,
+    expected: readonly number[] = [],
+  ): Promise<{ readonly status: number; readonly json: unknown }> {
     const { signal } = this.#options
-    return this.#retrying(call.signal ?? signal, async () => {
-      const answer = await this.#send({ ...call, signal: call.signal ?? signal })
-      if (answer.status < 300 || expected.includes(answer.status)) return answer
+    return this.#retrying(signal, async () => {
+      const answer = await this.#send({ ...call, signal })
+      const { status } = answer
+      if (status < 300) return { status, json: await answer.json() }
+      const json = await this.#errorJson(answer)
+      if (expected.includes(status)) return { status, json }
+      throw this.#refusal(status, errorIn(json, status))
+    })
+  }
+
+  /** An answer with a good status, its body still to come. */
+  #call(call: ClientCall): Promise<HttpAnswer> {
+    const { signal } = this.#options
+    return this.#retrying(signal, async () => {
+      const answer = await this.#send({ ...call, signal })
+      if (answer.status < 300) return answer
       throw await this.#refused(answer)
     })
   }
@@ -350,8 +359,15 @@ export class HttpPeer implements Peer {
   }
 
   async #refused(answer: HttpAnswer): Promise<Failure> {
-    const { status } = answer
-    const { error, reason } = await readError(answer)
+    return this.#refusal(answer.status, errorIn(await this.#errorJson(answer), answer.status))
+  }
+
+  /** What an answer with a bad status says; such answers need not be JSON. */
+  #errorJson(answer: HttpAnswer): Promise<unknown> {
+    return answer.json().catch(() => undefined)
+  }
+
+  #refusal(status: number, { error, reason }: { error: string; reason: unknown }): Failure {
     if (status === 401 || status === 403) {
       const text = `unauthorized to access or create database ${this.shownUrl}`
       return new Failure('unauthorized', { reason: text, status })
@@ -377,7 +393,7 @@ interface RevsDiff {
 }
 
 const EMPTY = Buffer.alloc(0)
-const UNKNOWN_ENDPOINT = new Set([400, 404, 405, 501])
+const UNKNOWN_ENDPOINT = new Set([400, 405, 501])
 const PASSING_ERRORS = new Set([
   'timeout',
   'internal_server_error',
@@ -413,11 +429,21 @@ function bulkBody(documents: readonly FetchedDocument[]): Buffer {
   return Buffer.concat(parts)
 }
 
-async function readError(answer: HttpAnswer): Promise<{ error: string; reason: unknown }> {
+function errorIn(json: unknown, status: number): { error: string; reason: unknown } {
+  const { error, reason } = (json ?? {}) as { error?: unknown; reason?: unknown }
+  return { error: typeof error === 'string' ? error : `status ${status}`, reason }
+}
+
+/** Takes what can be taken; what came before a bad item is not lost with it. */
+function takeAll(
+  reading: BulkReading,
+  items: readonly Buffer[],
+  documents: FetchedDocument[],
+): { readonly thrown: unknown } | undefined {
   try {
-    const { error, reason } = (await answer.json()) as { error?: unknown; reason?: unknown }
-    return { error: String(error), reason }
-  } catch {
-    return { error: `status ${answer.status}`, reason: 'no JSON' }
+    for (const item of items) for (const document of reading.take(item)) documents.push(document)
+    return undefined
+  } catch (thrown) {
+    return { thrown }
   }
 }
