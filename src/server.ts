@@ -4,9 +4,11 @@
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Application } from './app/application.ts'
+import { getOrAdd } from './base/get-or-add.ts'
 import type { Log } from './base/log.ts'
 import type { Metrics, MetricsSnapshot } from './base/metrics.ts'
-import { HEADER_NAMES } from './base/product-names.ts'
+import { canonicalTarget, HEADER_NAMES } from './base/product-names.ts'
 import { Authenticator } from './core/auth/authenticate.ts'
 import type { Configuration, ConfigurationWriter } from './core/configuration/configuration.ts'
 import { SETTINGS } from './core/configuration/settings.ts'
@@ -23,6 +25,7 @@ import type { SystemFigures } from './core/operations/operations.ts'
 import type { ReplicationOperations } from './core/operations/replication-operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
+import { UserDatabases } from './core/operations/user-databases.ts'
 import { localUpdates, makeViewServices } from './core/operations/view-services.ts'
 import type { ClientTls } from './core/replication/http-client.ts'
 import { ReplicationService } from './core/replication/replication-service.ts'
@@ -31,13 +34,18 @@ import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
 import { LazySandbox } from './core/sandbox/lazy-sandbox.ts'
 import type { ActiveTasks, ListAllTasks } from './core/tasks/active-tasks.ts'
 import type { Engine } from './engine/engine.ts'
+import { AppApi } from './http/app/app-api.ts'
+import { isApplicationTarget } from './http/app/app-target.ts'
 import { CouchApi } from './http/couch/couch-api.ts'
+import { corsFor } from './http/couch/cross-origin.ts'
+import { credentialsOf } from './http/couch/session.ts'
 import { type AccessEntry, accessLogger } from './http/kit/access-log.ts'
 import { HttpServer, type TlsOptions } from './http/kit/http-server.ts'
-import { answererOf, type Life } from './http/kit/lifecycle.ts'
-import { REQUEST_DEFAULTS, RequestScope } from './http/kit/request.ts'
+import { type Answerer, answererOf, type Life } from './http/kit/lifecycle.ts'
+import { type HttpRequest, REQUEST_DEFAULTS, RequestScope } from './http/kit/request.ts'
 import { RESPOND_DEFAULTS } from './http/kit/respond.ts'
-import { API_LEVEL, VERSION } from './version.ts'
+import { TrustedProxies } from './http/kit/trusted-proxies.ts'
+import { API_LEVEL, APPLICATION_LEVEL, VERSION } from './version.ts'
 
 export interface ServerParts {
   readonly nodeName: string
@@ -61,6 +69,8 @@ export interface ServerParts {
   readonly indexUpdates?: IndexUpdates
   /** Processes that run functions of design documents, at the most. */
   readonly sandboxProcessesMax?: number
+  /** Told of every wrong password, for the other processes. */
+  readonly onFailedLogin?: (peer: string, name: string) => void
   readonly log: Log
   readonly clock: () => number
 }
@@ -71,6 +81,10 @@ export interface Servers {
   /** @param tls serves HTTPS with these certificates */
   readonly main: (tls?: TlsOptions) => HttpServer
   readonly nodeLocal: () => HttpServer
+  /** Makes the application's databases where it is switched on and they are missing; before anybody is served. */
+  readonly install: () => Promise<void>
+  /** A wrong password that another process was given. */
+  readonly noteFailedLogin: (peer: string, name: string) => void
   /** Resolves when all that was promised to clients for later is done. */
   readonly settle: () => Promise<void>
   /** Ends the processes that run functions of design documents. */
@@ -125,10 +139,15 @@ export function composeServers(parts: ServerParts): Servers {
   operations.keep(updates.reconcile(() => catalog.names()).catch(logUnrecorded(log)))
   const here = parts.replication === undefined ? replicationHere(operations, parts) : undefined
   const replication = (parts.replication ?? here) as ReplicationOperations
+  const userDatabases = here && userDatabasesOf(operations, parts)
   here?.start()
+  userDatabases?.start()
+  const application = configuration.get(SETTINGS.application)
+    ? applicationOf(operations, parts)
+    : undefined
   const server = (nodeLocal: boolean, tls?: TlsOptions) =>
     new HttpServer({
-      life: lifeOf(new CouchApi(operations, { nodeLocal }), parts),
+      life: lifeOf(chooserOf(operations, nodeLocal ? undefined : application, nodeLocal), parts),
       scope: new RequestScope(requestOptions(configuration)),
       ...(tls === undefined ? {} : { tls }),
     })
@@ -137,7 +156,11 @@ export function composeServers(parts: ServerParts): Servers {
     nodeLocal: () => server(true),
     replication,
     indexUpdates: views.updates,
+    noteFailedLogin: (peer, name) => authenticator.noteFailure(peer, name, operations.authSettings),
+    install: async () => application?.start(),
     settle: async () => {
+      await application?.close()
+      await userDatabases?.close()
       await here?.close()
       await operations.settle()
       await ownUpdates?.close()
@@ -147,13 +170,17 @@ export function composeServers(parts: ServerParts): Servers {
   }
 }
 
-const authenticatorOf = ({ configuration, clock, log }: ServerParts, catalog: Catalog) =>
+const applicationOf = (server: LocalServer, { notices, log, clock }: ServerParts): Application =>
+  new Application({ server, notices, log, clock, version: APPLICATION_LEVEL })
+
+const authenticatorOf = (parts: ServerParts, catalog: Catalog) =>
   new Authenticator({
-    accounts: new UserAccounts(configuration, catalog),
-    clock,
+    accounts: new UserAccounts(parts.configuration, catalog),
+    clock: parts.clock,
     random: randomBytes,
     wait: delay,
-    onThreshold: (peer, name) => log.warning('repeated failed logins', { peer, name }),
+    onThreshold: (peer, name) => parts.log.warning('repeated failed logins', { peer, name }),
+    ...(parts.onFailedLogin && { onFailure: parts.onFailedLogin }),
   })
 
 const openSpecial = (opened: DatabaseParts): ReplicatorDatabaseOperations | undefined =>
@@ -170,6 +197,15 @@ const replicationHere = (operations: LocalServer, parts: ServerParts): Replicati
     warn: (message, facts) => parts.log.warning(message, facts),
     clock: parts.clock,
     wait: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
+  })
+
+/** Where replications run: in one process of the tree. */
+const userDatabasesOf = (server: LocalServer, { notices, log }: ServerParts): UserDatabases =>
+  new UserDatabases({
+    server,
+    notices,
+    warn: (message, facts) => log.warning(message, facts),
+    wait: (ms, signal) => delay(ms, undefined, { signal }),
   })
 
 const logUnrecorded =
@@ -194,11 +230,32 @@ const sandboxOf = ({ configuration, log }: ServerParts, processesMax: number): D
       log.info('a function says', { database: databaseKey, functions: environmentKey, message }),
   })
 
-function lifeOf(api: CouchApi, { configuration, log, metrics }: ServerParts): Life {
-  const answerer = answererOf(api)
+/** Which API answers is told by the path alone; the application's other names are replaced first. */
+function chooserOf(
+  operations: LocalServer,
+  application: Application | undefined,
+  nodeLocal: boolean,
+): Life['choose'] {
+  const couch = answererOf(new CouchApi(operations, { nodeLocal }))
+  if (application === undefined) return () => couch
+  const { configuration } = operations
+  const manners = {
+    credentialsOf,
+    corsFor: (request: HttpRequest) => corsFor(request, configuration),
+  }
+  const app = answererOf(new AppApi(application, manners))
+  return request => {
+    const target = canonicalTarget(request.target)
+    const answerer: Answerer = isApplicationTarget(target) ? app : couch
+    if (target === request.target) return answerer
+    return (renamed, log) => answerer(renamed.redirect({ target }), log)
+  }
+}
+
+function lifeOf(choose: Life['choose'], { configuration, log, metrics }: ServerParts): Life {
   const logRequest = accessLogger(log)
   return {
-    choose: () => answerer,
+    choose,
     respond: respondOptions(configuration),
     log,
     onDone: entry => {
@@ -210,13 +267,20 @@ function lifeOf(api: CouchApi, { configuration, log, metrics }: ServerParts): Li
 
 function countRequest(metrics: Metrics, { method, status, durationMs }: AccessEntry): void {
   metrics.add('couchdb.httpd.requests')
-  metrics.add(`couchdb.httpd_request_methods.${METHODS.has(method) ? method : 'other'}`)
-  metrics.add(`couchdb.httpd_status_codes.${status}`)
+  metrics.add(METHOD_COUNTERS.get(method) ?? 'couchdb.httpd_request_methods.other')
+  metrics.add(getOrAdd(STATUS_COUNTERS, status, () => `couchdb.httpd_status_codes.${status}`))
   metrics.record('couchdb.request_time', durationMs)
 }
 
+const STATUS_COUNTERS = new Map<number, string>()
+
 /** Others are counted together: names that clients invent must not fill memory. */
-const METHODS = new Set(['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'])
+const METHOD_COUNTERS = new Map(
+  ['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'].map(method => [
+    method,
+    `couchdb.httpd_request_methods.${method}`,
+  ]),
+)
 
 /** Values that follow the configuration: read at each request, made anew only when something changed. */
 function following<T extends object>(configuration: Configuration, make: () => T): T {
@@ -234,6 +298,7 @@ const requestOptions = (configuration: Configuration) =>
     },
     requestIdHeaders: HEADER_NAMES.requestId,
     bodyBytesMax: configuration.get(SETTINGS.maxRequestSize),
+    trustedProxies: new TrustedProxies(configuration.get(SETTINGS.trustedProxies)),
   }))
 
 const respondOptions = (configuration: Configuration) =>

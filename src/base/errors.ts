@@ -51,6 +51,7 @@ export const FAILURES = {
   // who may
   unauthorized: 'The caller is not authorized',
   forbidden: 'The caller is not allowed to do this',
+  rate_limited: 'The caller failed too often and has to wait',
 
   // databases
   database_missing: 'The database does not exist',

@@ -48,15 +48,20 @@ const APPLICATION_ALIAS = 'medic'
 export const applicationDatabase = (part?: string): string =>
   part === undefined ? APPLICATION : `${APPLICATION}-${part}`
 
-const ALIAS_DATABASE = new RegExp(`^/+${APPLICATION_ALIAS}(?=[/?#-]|$)`)
-const ALIAS_DESIGN = new RegExp(`^(/+[^/?#]+/+_design(?:/+|%2F))${APPLICATION_ALIAS}(?=[/?#-]|$)`, 'i')
-const ALIAS_SETTINGS = new RegExp(`^(/+[^/?#]+/+_design/+[^/?#]+/+_rewrite/+[^/?#]+/+)${APPLICATION_ALIAS}(?=[/?#]|$)`)
+const PARTS = 'sentinel|users-meta|logs|vault|user-|purged-'
+const END = '(?=[/?#]|$)'
+const MAIN_DESIGN = `/+${APPLICATION}/+_design(?:/+|%2F)`
+const ALIASES: readonly (readonly [RegExp, string])[] = [
+  [new RegExp(`^/+${APPLICATION_ALIAS}(?=[/?#]|$|-(?:${PARTS}))`), `/${APPLICATION}`],
+  [new RegExp(`^(${MAIN_DESIGN})${APPLICATION_ALIAS}(?=[/?#-]|$)`, 'i'), `$1${APPLICATION}`],
+  [
+    new RegExp(`^(${MAIN_DESIGN}[^/?#]+/+_rewrite/+[^/?#]+/+)${APPLICATION_ALIAS}${END}`),
+    `$1${APPLICATION}`,
+  ],
+]
 
 /** A request target in which the application's databases and design documents may have their other names. */
-export function canonicalTarget(target: string): string {
-  if (!target.includes(APPLICATION_ALIAS)) return target
-  return target
-    .replace(ALIAS_DATABASE, `/${APPLICATION}`)
-    .replace(ALIAS_DESIGN, `$1${APPLICATION}`)
-    .replace(ALIAS_SETTINGS, `$1${APPLICATION}`)
-}
+export const canonicalTarget = (target: string): string =>
+  target.includes(APPLICATION_ALIAS)
+    ? ALIASES.reduce((text, [pattern, name]) => text.replace(pattern, name), target)
+    : target

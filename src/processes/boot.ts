@@ -57,9 +57,16 @@ export const TOPIC = {
   replicationDocuments: 'replication.documents',
   /** IndexRequest; the primary asks a process that builds indexes */
   index: 'index',
+  /** { peer, name }: a wrong password was given; passed on to all others */
+  failedLogin: 'login.failed',
   /** primary to worker: finish requests and go */
   drain: 'drain',
 } as const
+
+export interface FailedLogin {
+  readonly peer: string
+  readonly name: string
+}
 
 export type NoticePayload = Notice
 export type TasksPayload = Task[]

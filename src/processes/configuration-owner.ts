@@ -4,6 +4,8 @@
  */
 
 import { Failure } from '../base/errors.ts'
+import type { IniSections } from '../base/ini.ts'
+import { parseAdminPassword } from '../core/auth/password.ts'
 import type { ConfigurationWriter } from '../core/configuration/configuration.ts'
 import {
   Configuration as Candidate,
@@ -11,6 +13,7 @@ import {
   type ConfigurationChange,
   firstProblem,
 } from '../core/configuration/configuration.ts'
+import { authProblem } from '../core/operations/auth-configuration.ts'
 import type { ConfigFiles } from './config-files.ts'
 
 export interface ConfigurationAudience {
@@ -23,6 +26,7 @@ export class ConfigurationOwner implements ConfigurationWriter {
   readonly #files: ConfigFiles
   readonly #overrides: readonly (readonly [string, string, string])[]
   readonly #audience: ConfigurationAudience
+  readonly #hashAdmin: (password: string) => Promise<string>
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: {
@@ -30,7 +34,10 @@ export class ConfigurationOwner implements ConfigurationWriter {
     files: ConfigFiles
     overrides: readonly (readonly [string, string, string])[]
     audience: ConfigurationAudience
+    /** Makes what is stored of an admin's plain password. */
+    hashAdmin: (password: string) => Promise<string>
   }) {
+    this.#hashAdmin = parts.hashAdmin
     this.#configuration = parts.configuration
     this.#files = parts.files
     this.#overrides = parts.overrides
@@ -53,14 +60,27 @@ export class ConfigurationOwner implements ConfigurationWriter {
   reload(): Promise<void> {
     return this.#inTurn(async () => {
       const sections = this.#files.load()
-      const problem = firstProblem(new Candidate(sections))
+      const candidate = new Candidate(sections)
+      const problem = firstProblem(candidate) ?? authProblem(candidate)
       if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
+      await this.#hashAdmins(sections)
       this.#configuration.replace(sections)
       for (const [section, key, value] of this.#overrides) {
         this.#configuration.apply({ section, key, value })
       }
       await this.#audience.replace()
     })
+  }
+
+  /** Somebody wrote a password into the file: it does not stay there. */
+  async #hashAdmins(sections: IniSections): Promise<void> {
+    const admins = sections.get('admins')
+    for (const [key, value] of admins ?? []) {
+      if (parseAdminPassword(value) !== undefined) continue
+      const hashed = await this.#hashAdmin(value)
+      this.#files.save({ section: 'admins', key, value: hashed })
+      admins?.set(key, hashed)
+    }
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

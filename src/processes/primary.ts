@@ -14,6 +14,7 @@ import { SETTINGS } from '../core/configuration/settings.ts'
 import { Catalog } from '../core/database/catalog.ts'
 import { DIALECTS } from '../core/dialect/dialect.ts'
 import { Notices } from '../core/notices/notices.ts'
+import { authProblem } from '../core/operations/auth-configuration.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { Boot, ListenPlan } from './boot.ts'
 import { ConfigFiles } from './config-files.ts'
@@ -46,6 +47,7 @@ export async function runPrimary(options: ServeOptions): Promise<void> {
       configuration,
       files,
       overrides: options.overrides,
+      hashAdmin: password => hashed(configuration, password),
       audience: {
         apply: change => tree.tellAll('config.apply', change),
         replace: () => tree.tellAll('config.replace', sectionsOf(configuration)),
@@ -77,7 +79,7 @@ function loadConfiguration(files: ConfigFiles, options: ServeOptions): Configura
   for (const [section, key, value] of options.overrides) {
     configuration.apply({ section, key, value })
   }
-  const problem = firstProblem(configuration)
+  const problem = firstProblem(configuration) ?? authProblem(configuration)
   if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
   return configuration
 }

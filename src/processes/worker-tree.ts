@@ -15,7 +15,7 @@ import type {
 import type { Notice } from '../core/notices/notices.ts'
 import type { SystemFigures } from '../core/operations/operations.ts'
 import type { Task } from '../core/tasks/active-tasks.ts'
-import { type Boot, type Bound, TOPIC } from './boot.ts'
+import { type Boot, type Bound, type FailedLogin, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { IndexerLink } from './indexer-link.ts'
 import { ReplicatorLink } from './replicator-link.ts'
@@ -170,7 +170,10 @@ export class WorkerTree {
       return this.#parts.configuration.change({ section, key, value }, { persist })
     })
     channel.on(TOPIC.configReload, () => this.#parts.configuration.reload())
-    channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(notice, worker.id))
+    channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(TOPIC.notice, notice, worker.id))
+    channel.on(TOPIC.failedLogin, (failed: FailedLogin) =>
+      this.#passOn(TOPIC.failedLogin, failed, worker.id),
+    )
     this.#replicator.serve(channel)
     this.#indexers.serve(channel)
     channel.on(TOPIC.tasks, () => this.#gatherTasks())
@@ -191,9 +194,9 @@ export class WorkerTree {
     }
   }
 
-  #passOn(notice: Notice, from: number): void {
+  #passOn(topic: string, payload: Notice | FailedLogin, from: number): void {
     for (const [id, { channel }] of this.#members) {
-      if (id !== from) channel.notify(TOPIC.notice, notice)
+      if (id !== from) channel.notify(topic, payload)
     }
   }
 
@@ -202,10 +205,11 @@ export class WorkerTree {
     return lists.flat().sort((a, b) => (a.pid < b.pid ? -1 : 1))
   }
 
-  /** What every worker answers; one that dies meanwhile is left out. */
+  /** What every process answers that has started; one that dies meanwhile is left out. */
   async #gather<T>(topic: string): Promise<T[]> {
+    const ready = [...this.#members.values()].filter(({ isReady }) => isReady)
     const answers = await Promise.allSettled(
-      [...this.#members.values()].map(({ channel }) => channel.request<T>(topic, {}, APPLY_MS)),
+      ready.map(({ channel }) => channel.request<T>(topic, {}, APPLY_MS)),
     )
     return answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : []))
   }

@@ -20,7 +20,7 @@ import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
 import { composeServers, type Servers } from '../server.ts'
-import { type Boot, type Bound, type ListenPlan, TOPIC } from './boot.ts'
+import { type Boot, type Bound, type FailedLogin, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { INDEX_MS } from './indexer-link.ts'
 import { logOf } from './process-log.ts'
@@ -41,6 +41,7 @@ export async function runWorker(): Promise<void> {
 async function startWorker(channel: Channel): Promise<void> {
   const member = await joinTree(channel, { replicates: false })
   const { servers, boot, configuration } = member
+  await servers.install()
   const { bound, open } = await listen(servers, boot.listen, configuration)
   channel.on(TOPIC.drain, async () => {
     await Promise.all(open.map(server => server.drain(DRAIN_MS)))
@@ -102,6 +103,7 @@ export async function joinTree(
     ...(isShared && !indexes ? { indexUpdates: indexUpdatesElsewhere(channel) } : {}),
     ...(indexes ? { sandboxProcessesMax: availableParallelism() } : {}),
     replicationTls: () => readReplicationTls(configuration),
+    onFailedLogin: (peer, name) => channel.notify(TOPIC.failedLogin, { peer, name }),
     log,
     clock: Date.now,
   })
@@ -112,6 +114,9 @@ export async function joinTree(
     configuration.replace(sectionsOf(sections)),
   )
   channel.on(TOPIC.notice, (notice: Notice) => notices.receive(notice))
+  channel.on(TOPIC.failedLogin, ({ peer, name }: FailedLogin) =>
+    servers.noteFailedLogin(peer, name),
+  )
   channel.on(TOPIC.tasks, () => tasks.list())
   channel.on(TOPIC.metrics, () => metrics.snapshot())
   channel.on(TOPIC.system, systemFigures)

@@ -1,184 +1,124 @@
-/** PouchDB, unmodified, from npm: what thousands of phones run. */
+/** PouchDB as people use it: push, pull, live sync both ways, attachments, conflicts and filters against our server. */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, before, describe, it } from 'node:test'
-import { type OutsideServer, startOutside } from './test-server.ts'
-
-interface Row {
-  id: string
-  value: unknown
-  doc?: Record<string, unknown>
-}
+import {
+  contentsOf,
+  type ReplicationServer,
+  startReplicationServer,
+  until,
+} from '../support/replication-pair.ts'
 
 interface Pouch {
-  put(doc: object): Promise<{ rev: string }>
+  put(document: object): Promise<{ rev: string }>
   get(id: string, options?: object): Promise<Record<string, unknown>>
-  remove(id: string, rev: string): Promise<unknown>
-  bulkDocs(docs: object[], options?: object): Promise<unknown[]>
-  allDocs(options?: object): Promise<{ total_rows: number; rows: Row[] }>
-  putAttachment(
-    id: string,
-    name: string,
-    rev: string,
-    data: Buffer,
-    type: string,
-  ): Promise<{ rev: string }>
+  bulkDocs(documents: object[], options?: object): Promise<unknown>
+  allDocs(): Promise<{ total_rows: number }>
+  putAttachment(id: string, name: string, data: Buffer, type: string): Promise<{ rev: string }>
   getAttachment(id: string, name: string): Promise<Buffer>
-  query(view: string, options?: object): Promise<{ rows: Row[] }>
-  changes(options: object): Promise<{ results: { id: string }[] }>
-  info(): Promise<{ doc_count: number }>
-  destroy(): Promise<unknown>
-  close(): Promise<unknown>
+  sync(remote: Pouch, options?: object): Promise<unknown> & { cancel(): void }
+  destroy(): Promise<void>
+  readonly replicate: {
+    to(remote: Pouch, options?: object): Promise<{ docs_written: number; ok: boolean }>
+    from(remote: Pouch, options?: object): Promise<{ docs_written: number; ok: boolean }>
+  }
 }
-
-interface Replication extends PromiseLike<{ docs_written: number; ok: boolean }> {
-  on(event: string, listener: (info: unknown) => void): Replication
-  cancel(): void
-}
-
-interface PouchStatic {
+interface PouchClass {
   new (name: string, options?: object): Pouch
-  plugin(plugin: unknown): void
-  replicate(from: Pouch, to: Pouch, options?: object): Replication
-  sync(a: Pouch, b: Pouch, options?: object): Replication
+  plugin(plugin: unknown): PouchClass
 }
 
 const require = createRequire(import.meta.url)
-const PouchDB = require('pouchdb') as PouchStatic
-PouchDB.plugin(require('pouchdb-adapter-memory'))
+const PouchDB = (require('pouchdb') as PouchClass).plugin(require('pouchdb-adapter-memory'))
+
+let server: ReplicationServer
+const pouches: Pouch[] = []
+before(async () => {
+  server = await startReplicationServer()
+})
+after(async () => {
+  for (const pouch of pouches) await pouch.destroy()
+  await server.close()
+})
+
+function newPouch(name: string): Pouch {
+  const pouch = new PouchDB(`${name}-${Date.now()}`, { adapter: 'memory' })
+  pouches.push(pouch)
+  return pouch
+}
+const remote = (name: string): Pouch => new PouchDB(server.url(name), { skip_setup: true })
 
 describe('PouchDB', () => {
-  let outside: OutsideServer
-  let number = 0
-  const remote = (): Pouch => new PouchDB(outside.url(`remote${++number}`))
-  const local = (): Pouch => new PouchDB(`local${++number}`, { adapter: 'memory' })
-
-  before(async () => {
-    outside = await startOutside()
+  it('pushes and pulls documents, conflicts and attachments', async () => {
+    await server.make('push')
+    const from = newPouch('from')
+    await from.bulkDocs(Array.from({ length: 250 }, (_, n) => ({ _id: `d${n}`, n })))
+    await from.putAttachment('file', 'a.png', Buffer.from('contents'), 'image/png')
+    const conflict = { _id: 'd1', _rev: '1-ff', n: -1, _revisions: { start: 1, ids: ['ff'] } }
+    await from.bulkDocs([conflict], { new_edits: false })
+    const pushed = await from.replicate.to(remote('push'))
+    assert.deepEqual([pushed.ok, pushed.docs_written], [true, 252])
+    const again = await from.replicate.to(remote('push'))
+    assert.equal(again.docs_written, 0)
+    const to = newPouch('to')
+    await to.replicate.from(remote('push'))
+    assert.equal((await to.allDocs()).total_rows, 251)
+    assert.equal((await to.getAttachment('file', 'a.png')).toString(), 'contents')
+    const { _conflicts } = await to.get('d1', { conflicts: true })
+    assert.equal((_conflicts as unknown[]).length, 1)
   })
-  after(() => outside.close())
 
-  it('talks to a database as to its own', async () => {
-    const db = remote()
-    const { rev } = await db.put({ _id: 'ann', village: 'Kisumu' })
-    assert.deepEqual(await db.get('ann'), { _id: 'ann', _rev: rev, village: 'Kisumu' })
-    await assert.rejects(db.put({ _id: 'ann' }), { status: 409 })
-    await db.bulkDocs([{ _id: 'bob' }, { _id: 'cyd' }])
-    const { rows } = await db.allDocs({ include_docs: true })
-    assert.deepEqual(
-      rows.map(row => row.id),
-      ['ann', 'bob', 'cyd'],
+  it('keeps in step with the server, live and in both directions', async () => {
+    await server.make('live')
+    const pouch = newPouch('live')
+    const sync = pouch.sync(remote('live'), { live: true, retry: true })
+    const ended = sync.catch(() => {})
+    await pouch.put({ _id: 'mine' })
+    await until(
+      'the server has it',
+      async () => (await server.ask('GET', '/live/mine')).status === 200,
     )
+    await server.ask('PUT', '/live/yours', { n: 1 })
+    const has = (id: string) =>
+      pouch.get(id).then(
+        () => true,
+        () => false,
+      )
+    await until('the client has it', () => has('yours'))
+    const { json } = await server.ask('GET', '/live/mine')
+    await server.ask('DELETE', `/live/mine?rev=${(json as { _rev: string })._rev}`)
+    await until('it is gone there too', async () => !(await has('mine')))
+    sync.cancel()
+    await ended
   })
 
-  it('pushes and pulls documents, deletions and attachments', async () => {
-    const phone = local()
-    const server = remote()
-    await phone.bulkDocs(Array.from({ length: 250 }, (_, n) => ({ _id: `doc${n}`, n })))
-    const gone = await phone.get('doc7')
-    await phone.remove('doc7', String(gone._rev))
-    const { rev } = await phone.put({ _id: 'with-picture' })
-    const picture = Buffer.from(Array.from({ length: 70_000 }, (_, n) => n % 251))
-    await phone.putAttachment('with-picture', 'a picture.png', rev, picture, 'image/png')
-    assert.equal((await PouchDB.replicate(phone, server)).ok, true)
-    assert.equal((await server.info()).doc_count, 250)
-    const other = local()
-    assert.equal((await PouchDB.replicate(server, other)).ok, true)
-    assert.equal((await other.info()).doc_count, 250)
-    assert.deepEqual(
-      Buffer.from(await other.getAttachment('with-picture', 'a picture.png')),
-      picture,
-    )
-    await assert.rejects(other.get('doc7'), { status: 404 })
-  })
-
-  it('goes on where it stopped', async () => {
-    const phone = local()
-    const server = remote()
-    await phone.bulkDocs(Array.from({ length: 20 }, (_, n) => ({ _id: `a${n}` })))
-    assert.equal((await PouchDB.replicate(phone, server)).docs_written, 20)
-    await phone.put({ _id: 'one more' })
-    assert.equal((await PouchDB.replicate(phone, server)).docs_written, 1)
-    assert.equal((await PouchDB.replicate(phone, server)).docs_written, 0)
-  })
-
-  it('carries conflicts over, and both sides choose the same winner', async () => {
-    const [one, two, server] = [local(), local(), remote()]
-    await one.put({ _id: 'shared', from: 'one' })
-    await two.put({ _id: 'shared', from: 'two' })
-    await PouchDB.replicate(one, server)
-    await PouchDB.replicate(two, server)
-    await PouchDB.replicate(server, one)
-    await PouchDB.replicate(server, two)
-    const seen = await Promise.all(
-      [one, two, server].map(db => db.get('shared', { conflicts: true })),
-    )
-    assert.equal((seen[0] as { _conflicts: string[] })._conflicts.length, 1)
-    assert.deepEqual(seen[0], seen[1])
-    assert.deepEqual(seen[1], seen[2])
-  })
-
-  it('pulls what a filter lets through', async () => {
-    const server = remote()
-    await server.put({
-      _id: '_design/app',
-      filters: { mine: 'function (doc, req) { return doc.owner === req.query.who }' },
-    })
-    await server.bulkDocs(
-      Array.from({ length: 30 }, (_, n) => ({ _id: `d${n}`, owner: n % 3 === 0 ? 'ann' : 'bob' })),
-    )
-    const byFunction = local()
-    await PouchDB.replicate(server, byFunction, {
-      filter: 'app/mine',
-      query_params: { who: 'ann' },
-    })
-    assert.equal((await byFunction.info()).doc_count, 10)
-    const byIds = local()
-    await PouchDB.replicate(server, byIds, { doc_ids: ['d1', 'd2', 'none'] })
-    assert.deepEqual(
-      (await byIds.allDocs()).rows.map(row => row.id),
-      ['d1', 'd2'],
-    )
-    const bySelector = local()
-    await PouchDB.replicate(server, bySelector, { selector: { owner: 'bob' } })
-    assert.equal((await bySelector.info()).doc_count, 20)
-  })
-
-  it('keeps two phones in step live, both ways', { timeout: 60_000 }, async () => {
-    const [one, two, server] = [local(), local(), remote()]
-    const syncs = [one, two].map(phone => PouchDB.sync(phone, server, { live: true, retry: true }))
-    for (const sync of syncs) sync.on('error', () => {})
-    for (let n = 0; n < 20; n++) await (n % 2 === 0 ? one : two).put({ _id: `live${n}`, n })
-    const deadline = Date.now() + 30_000
-    const count = async (db: Pouch): Promise<number> => (await db.info()).doc_count
-    while (Date.now() < deadline && ((await count(one)) < 20 || (await count(two)) < 20)) {
-      await new Promise(done => setTimeout(done, 50))
+  it('pulls what a filter, a selector or a list of ids lets through', async () => {
+    await server.make('narrow')
+    const filters = { odd: 'function (doc) { return doc.n % 2 === 1 }' }
+    await server.ask('PUT', '/narrow/_design/f', { filters })
+    const docs = Array.from({ length: 10 }, (_, n) => ({ _id: `d${n}`, n }))
+    await server.ask('POST', '/narrow/_bulk_docs', { docs })
+    const cases: [object, number][] = [
+      [{ filter: 'f/odd' }, 5],
+      [{ selector: { n: { $gt: 6 } } }, 3],
+      [{ doc_ids: ['d1', 'd2', 'none'] }, 2],
+    ]
+    for (const [index, [options, count]] of cases.entries()) {
+      const pouch = newPouch(`narrow${index}`)
+      const { docs_written } = await pouch.replicate.from(remote('narrow'), options)
+      assert.equal(docs_written, count)
     }
-    for (const sync of syncs) sync.cancel()
-    assert.deepEqual([await count(one), await count(two), await count(server)], [20, 20, 20])
   })
 
-  it('asks views', async () => {
-    const server = remote()
-    await server.put({
-      _id: '_design/people',
-      views: {
-        by_age: {
-          map: 'function (doc) { if (doc.age) emit(doc.age, doc.name) }',
-          reduce: '_count',
-        },
-      },
-    })
-    await server.bulkDocs([
-      { _id: '1', age: 30, name: 'Ann' },
-      { _id: '2', age: 20, name: 'Bob' },
-      { _id: '3' },
-    ])
-    const { rows } = await server.query('people/by_age', { reduce: false })
-    assert.deepEqual(
-      rows.map(row => row.value),
-      ['Bob', 'Ann'],
+  it('shares its checkpoints with nobody else, and its documents with our own replication', async () => {
+    await server.make('both', 'copy')
+    const pouch = newPouch('both')
+    await pouch.bulkDocs([{ _id: 'a' }, { _id: 'b' }])
+    await pouch.replicate.to(remote('both'))
+    assert.equal(
+      (await server.replicate({ source: 'both', target: server.url('copy') })).status,
+      200,
     )
-    assert.equal((await server.query('people/by_age')).rows[0]?.value, 2)
+    assert.deepEqual(await contentsOf(server, 'copy'), await contentsOf(server, 'both'))
   })
 })

@@ -20,6 +20,7 @@ export async function startReplicationServer(
     ...options,
     settings: {
       couchdb: { uuid: '0123456789abcdef0123456789abcdef' },
+      svc_httpd_auth: { secret: 'for sessions' },
       ...options.settings,
     },
   })

@@ -42,6 +42,8 @@ export async function startServer(
   options: {
     readonly dialect?: 'spec' | 'couchdb'
     readonly engine?: Engine
+    /** Installs the application and serves its API. */
+    readonly application?: boolean
     /** Section -> key -> value. */
     readonly settings?: Readonly<Record<string, Readonly<Record<string, string>>>>
   } = {},
@@ -52,7 +54,11 @@ export async function startServer(
   const sections = {
     ...options.settings,
     admins: { admin: hash, ...options.settings?.admins },
-    svc: { dialect: options.dialect ?? 'spec', ...options.settings?.svc },
+    svc: {
+      dialect: options.dialect ?? 'spec',
+      application: String(options.application ?? false),
+      ...options.settings?.svc,
+    },
     svc_httpd_auth: { iterations: '10', ...options.settings?.svc_httpd_auth },
   }
   const configuration = new Configuration(
@@ -84,6 +90,7 @@ export async function startServer(
     log: silentLog,
     clock: Date.now,
   })
+  await servers.install()
   const main = servers.main()
   let isListening = false
   return {

@@ -7,6 +7,8 @@ import { hasPermission, isAdmin, isOnline } from './permissions.ts'
 export interface AccessRule {
   /** Also those who are not logged in. */
   readonly everybody?: boolean
+  /** Answers without settings too: while the application is not installed. */
+  readonly needsNothing?: boolean
   /** Only those who work online: refused as for a missing permission, or with the words of the firewall. */
   readonly online?: 'permission' | 'firewall'
   readonly admin?: boolean
@@ -32,7 +34,7 @@ export function accessCheck(rule: AccessRule, user: User, settings: Settings): v
 export const insufficient = (): Failure =>
   new Failure('forbidden', { reason: 'Insufficient privileges' })
 
-const firewall = (): Failure =>
+export const firewall = (): Failure =>
   new Failure('forbidden', {
     reason: 'forbidden',
     details: 'Offline users are not allowed access to this endpoint',

@@ -3,16 +3,16 @@
  * database's own; what is added is where people go next, and that an account may have to change its password first.
  */
 import { isFailure } from '../../base/errors.ts'
-import type { NameAndPassword } from '../../core/auth/basic-auth.ts'
 import type { RequestCredentials } from '../../core/auth/authenticate.ts'
-import { userIdsOf } from '../../core/auth/users-database.ts'
+import type { NameAndPassword } from '../../core/auth/basic-auth.ts'
 import type { User } from '../../core/auth/user.ts'
+import { userIdsOf } from '../../core/auth/users-database.ts'
 import type { ServerOperations } from '../../core/operations/operations.ts'
 import type { Document } from '../documents/document.ts'
 import type { DocumentDatabase } from '../documents/document-database.ts'
 import type { Settings } from '../settings/settings.ts'
-import { hasPermission, isOnline } from './permissions.ts'
 import { PASSWORD_LENGTH_MIN, passwordWeakness } from './password-strength.ts'
+import { hasPermission, isOnline } from './permissions.ts'
 
 export interface LoggedIn {
   readonly user: User
@@ -50,10 +50,7 @@ export const homeOf = (user: User, settings: Settings): string =>
 export type PasswordRefusal =
   | { readonly error: 'password-short'; readonly params: { readonly minimum: number } }
   | {
-      readonly error:
-        | 'password-weak'
-        | 'password-same'
-        | 'current-password-incorrect'
+      readonly error: 'password-weak' | 'password-same' | 'current-password-incorrect'
     }
 
 /** What is wrong with a new password, by itself and beside the old one. */

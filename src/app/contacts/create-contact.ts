@@ -82,9 +82,7 @@ async function findParent(
   }
   const parentType = typeIdOf(parent)
   if (!allowed.includes(parentType as string)) {
-    throw invalid(
-      `Parent contact of type [${parentType}] is not allowed for type [${type.id}].`,
-    )
+    throw invalid(`Parent contact of type [${parentType}] is not allowed for type [${type.id}].`)
   }
   return referenceTo(parent)
 }

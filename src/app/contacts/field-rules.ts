@@ -53,10 +53,7 @@ export function checkDate(document: JsonObject, name: string): void {
 }
 
 /** Names of the members that may stay as they are only. */
-export function refuseChanges(
-  names: readonly string[],
-  isSame: (name: string) => boolean,
-): void {
+export function refuseChanges(names: readonly string[], isSame: (name: string) => boolean): void {
   const changed = names.filter(name => !isSame(name))
   if (changed.length > 0) throw invalid(`The [${changed.join(', ')}] fields must not be changed.`)
 }

@@ -4,8 +4,9 @@
  * Documents may come in with whole parents in them; `minify` brings them into the stored form. What is nested deeper
  * than any hierarchy is refused.
  */
-import { invalid } from '../documents/refusal.ts'
+
 import { type Document, idIn, isObject, type JsonObject, without } from '../documents/document.ts'
+import { invalid } from '../documents/refusal.ts'
 
 const DEPTH_MAX = 50
 

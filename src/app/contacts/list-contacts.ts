@@ -1,9 +1,9 @@
 /** Pages of contacts: ids by type and words, documents of people or places by type. */
 import type { ApplicationContext } from '../application-context.ts'
-import { invalid } from '../documents/refusal.ts'
 import type { Document } from '../documents/document.ts'
 import type { ViewRow } from '../documents/document-database.ts'
 import { fillPage, type Page, type PageRequest } from '../documents/page.ts'
+import { invalid } from '../documents/refusal.ts'
 import { ContactTypes } from './contact-types.ts'
 import { parseFreetext, termRange } from './freetext.ts'
 import { type ContactKind, isOfKind } from './read-contact.ts'

@@ -1,7 +1,7 @@
 /** One contact, person or place by its id, as stored or with everything around it. */
 import type { ApplicationContext } from '../application-context.ts'
-import { notFound } from '../documents/refusal.ts'
 import type { Document, JsonObject } from '../documents/document.ts'
+import { notFound } from '../documents/refusal.ts'
 import { ContactTypes } from './contact-types.ts'
 import { hydrateOne } from './hydrate.ts'
 

@@ -80,7 +80,7 @@ function withPersonType(types: ContactTypes, given: unknown): unknown {
 }
 
 /** Documents that are to be written together. */
-class Draft {
+export class Draft {
   readonly types: ContactTypes
   readonly #context: ApplicationContext
   readonly #documents: Document[] = []
@@ -146,14 +146,23 @@ class Draft {
     return referenceTo(this.add({ ...person, parent: referenceTo(place) }))
   }
 
-  /** Writes all; the answer is about this one. */
-  async save({ _id }: Document): Promise<SavedContact> {
-    const { data } = this.#context
-    const taken = await data.getMap(this.#newIds)
+  /** All of them in their stored form, for those who write them with others. */
+  get documents(): readonly Document[] {
+    return this.#documents
+  }
+
+  /** Fails with `document_conflict` when something new has an id that is taken. */
+  async checkNewIds(): Promise<void> {
+    const taken = await this.#context.data.getMap(this.#newIds)
     if (taken.size > 0 || new Set(this.#newIds).size < this.#newIds.length) {
       throw new Failure('document_conflict', { reason: 'Document update conflict.' })
     }
-    const outcomes = await data.putMany(this.#documents)
+  }
+
+  /** Writes all; the answer is about this one. */
+  async save({ _id }: Document): Promise<SavedContact> {
+    await this.checkNewIds()
+    const outcomes = await this.#context.data.putMany(this.#documents)
     for (const outcome of outcomes) if (!outcome.ok) throw outcome.failure
     const own = outcomes.find(({ id }) => id === _id)
     return { id: _id, rev: own?.ok ? own.rev : '' }

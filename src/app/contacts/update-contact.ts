@@ -71,9 +71,7 @@ async function contactFor({ data, settings }: ApplicationContext, given: unknown
   }
   const reference = referenceTo(contact)
   if (isObject(given) && !isSameJson(chainOf(given, contact._id), chainOf(reference))) {
-    throw invalid(
-      'The given contact lineage does not match the current lineage for that contact.',
-    )
+    throw invalid('The given contact lineage does not match the current lineage for that contact.')
   }
   return reference
 }

@@ -6,7 +6,7 @@
  * any. Leaves to others: what documents mean.
  */
 import { assert } from '../../base/assert.ts'
-import { Failure, isFailure } from '../../base/errors.ts'
+import { type Failure, isFailure } from '../../base/errors.ts'
 import type { User } from '../../core/auth/user.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import type { EditResult } from '../../core/database/commit-edits.ts'

@@ -33,9 +33,7 @@ function parseLimit(given: unknown, defaultLimit: number): number {
 function parseCursor(given: unknown): number {
   if (given === undefined) return 0
   if (typeof given === 'string' && /^\d{1,15}$/.test(given)) return Number(given)
-  throw invalid(
-    `The cursor must be a string or null for first page: [${JSON.stringify(given)}].`,
-  )
+  throw invalid(`The cursor must be a string or null for first page: [${JSON.stringify(given)}].`)
 }
 
 /**

@@ -2,8 +2,7 @@
  * Points in time as clients write them: ISO 8601 with a time zone, or milliseconds since 1970. Stored documents have
  * milliseconds only.
  */
-const ISO =
-  /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{3})?(Z|[+-]\d\d(?::?\d\d)?)$/
+const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{3})?(Z|[+-]\d\d(?::?\d\d)?)$/
 
 /** Milliseconds, or undefined when the value is no point in time. Numbers may come as text. */
 export function parseTimestamp(value: unknown): number | undefined {

@@ -53,7 +53,11 @@ function plansOf(server: ServerOperations): readonly DatabasePlan[] {
       designs: [mainDesign(name), clientDesign(name), ...serviceDesigns(name)],
       security: admins,
     },
-    { name: applicationDatabase('sentinel'), designs: [SENTINEL_DESIGN], security: onlyRole('sentinel') },
+    {
+      name: applicationDatabase('sentinel'),
+      designs: [SENTINEL_DESIGN],
+      security: onlyRole('sentinel'),
+    },
     { name: applicationDatabase('users-meta'), designs: [USERS_META_DESIGN], security: admins },
     { name: applicationDatabase('logs'), designs: [LOGS_DESIGN], security: admins },
     { name: applicationDatabase('vault'), designs: [], security: admins },

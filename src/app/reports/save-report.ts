@@ -97,7 +97,6 @@ async function submitterFor(
   given: unknown,
   stored: unknown,
 ): Promise<unknown> {
-  const isKept =
-    isObject(given) && isObject(stored) && isSameJson(chainOf(given), chainOf(stored))
+  const isKept = isObject(given) && isObject(stored) && isSameJson(chainOf(given), chainOf(stored))
   return isKept ? stored : findSubmitter(context, given)
 }

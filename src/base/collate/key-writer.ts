@@ -28,14 +28,15 @@ export class KeyWriter {
   append(source: Uint8Array, start = 0, end = source.length): void {
     const count = end - start
     this.reserve(count)
-    if (count < 24) {
-      for (let i = start; i < end; i++) this.bytes[this.length++] = source[i] as number
+    const isWhole = count === source.length
+    if (count < (isWhole ? SHORT_BYTES : SHORT_PART_BYTES)) {
+      const { bytes } = this
+      let at = this.length
+      for (let i = start; i < end; i++) bytes[at++] = source[i] as number
+      this.length = at
       return
     }
-    this.bytes.set(
-      start === 0 && end === source.length ? source : source.subarray(start, end),
-      this.length,
-    )
+    this.bytes.set(isWhole ? source : source.subarray(start, end), this.length)
     this.length += count
   }
 
@@ -48,3 +49,8 @@ export class KeyWriter {
     return Buffer.from(this.bytes.subarray(from, this.length))
   }
 }
+
+/** A loop is quicker than a call into native code for so few. */
+const SHORT_BYTES = 40
+/** The same for a part, which such a call needs an object for. */
+const SHORT_PART_BYTES = 160

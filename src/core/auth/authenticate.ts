@@ -15,6 +15,7 @@ import { type Account, type AccountSource, findAccount } from './account.ts'
 import type { AuthSettings } from './auth-settings.ts'
 import { type NameAndPassword, readBasic } from './basic-auth.ts'
 import { JwtVerifier, readBearer } from './jwt-auth.ts'
+import { fingerprint } from './password.ts'
 import { PasswordCheck, type PasswordCheckOptions } from './password-check.ts'
 import { readProxyUser } from './proxy-auth.ts'
 import {
@@ -58,6 +59,8 @@ export interface Authenticated {
 export interface PasswordUpgrade {
   readonly name: string
   readonly fields: Readonly<Record<string, string | number>>
+  /** Fingerprint of the stored password that was found right; another one must not be replaced. */
+  readonly replaces: string
 }
 
 export type AuthenticatorOptions = PasswordCheckOptions & { readonly accounts: AccountSource }
@@ -80,7 +83,9 @@ export class Authenticator {
     options: AuthenticateOptions = {},
   ): Promise<Authenticated> {
     for (const handler of settings.handlers) {
-      const found = await this.#ask(handler, request, settings)
+      const asked = this.#ask(handler, request, settings)
+      // Most handlers have nothing to say about a request, and say so at once.
+      const found = asked instanceof Promise ? await asked : asked
       if (found) return found
     }
     const { nodeLocal = false, anonymousAllowed = false } = options
@@ -104,6 +109,11 @@ export class Authenticator {
   /** How many passwords were really hashed to be checked. For metrics. */
   get passwordCheckCount(): number {
     return this.#passwords.checkCount
+  }
+
+  /** Somebody gave a wrong password to another process. */
+  noteFailure(peer: string, name: string, settings: AuthSettings): void {
+    this.#passwords.noteFailure(peer, name, settings)
   }
 
   /** For DELETE /_session and failed logins. */
@@ -201,7 +211,9 @@ export class Authenticator {
     if (!account || !checked.right) unauthorized('Name or password is incorrect.')
     refuseConflicts(account)
     const { renewed } = checked
-    return { account, upgrade: renewed && { name: account.name, fields: renewed } }
+    if (!renewed || !account.password) return { account, upgrade: undefined }
+    const replaces = fingerprint(account.password)
+    return { account, upgrade: { name: account.name, fields: renewed, replaces } }
   }
 
   #cookieFor(account: Account, request: RequestCredentials, settings: AuthSettings): string {

@@ -7,8 +7,10 @@
  * counts from its start: many guesses sent at once cannot pass before the first of them has failed.
  * Failures are also counted per peer over all names: that makes it a suspect for `hash-queue.ts`,
  * it locks nobody out. Memory is bounded; the oldest entry goes first, which at worst forgets a
- * lock early. Counts live in one process; each worker counts for itself.
+ * lock early. Failures in other processes are noted here too, so that guesses spread over all of
+ * them are as few as in one.
  */
+import { hash } from 'node:crypto'
 import { Failure } from '../../base/errors.ts'
 
 export interface LockoutSettings {
@@ -22,6 +24,8 @@ export interface LockoutOptions {
   readonly entriesMax?: number
   /** Told once per window when a peer reaches the threshold for a name. For the log. */
   readonly onThreshold?: (peer: string, name: string) => void
+  /** Told of every failure here, for the other processes. */
+  readonly onFailure?: (peer: string, name: string) => void
 }
 
 /** An attempt under way; exactly one of the two must be called. */
@@ -37,12 +41,15 @@ const SUSPECT_FACTOR = 2
 export class Lockout {
   readonly #clock: () => number
   readonly #onThreshold: (peer: string, name: string) => void
+  readonly #onFailure: (peer: string, name: string) => void
   readonly #byPeerAndName: FailureCounts
   readonly #byPeer: FailureCounts
 
-  constructor({ clock, entriesMax = 10_000, onThreshold = () => {} }: LockoutOptions) {
+  constructor(options: LockoutOptions) {
+    const { clock, entriesMax = 10_000, onThreshold = () => {}, onFailure = () => {} } = options
     this.#clock = clock
     this.#onThreshold = onThreshold
+    this.#onFailure = onFailure
     this.#byPeerAndName = new FailureCounts(entriesMax)
     this.#byPeer = new FailureCounts(entriesMax)
   }
@@ -70,8 +77,16 @@ export class Lockout {
         count.failures++
         if (count.failures === settings.threshold) this.#onThreshold(peer, name)
         this.#byPeer.open(peer, this.#clock(), settings.windowMs).failures++
+        this.#onFailure(peer, name)
       },
     }
+  }
+
+  /** A failure that another process saw. */
+  note(peer: string, name: string, { mode, windowMs }: LockoutSettings): void {
+    if (mode === 'off') return
+    this.#byPeerAndName.open(keyOf(peer, name), this.#clock(), windowMs).failures++
+    this.#byPeer.open(peer, this.#clock(), windowMs).failures++
   }
 
   isSuspect(peer: string, settings: LockoutSettings): boolean {
@@ -128,7 +143,11 @@ class FailureCounts {
   }
 }
 
-const keyOf = (peer: string, name: string): string => `${peer} ${name}`
+/** Long names, which nobody has, are kept as digests: memory must not grow with what strangers send. */
+const keyOf = (peer: string, name: string): string =>
+  `${peer} ${name.length > NAME_LENGTH_KEPT ? hash('sha256', name, 'base64') : name}`
+
+const NAME_LENGTH_KEPT = 128
 
 function refuse(): never {
   throw new Failure('forbidden', {

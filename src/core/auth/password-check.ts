@@ -32,6 +32,8 @@ export interface PasswordCheckOptions {
   readonly wait: (ms: number) => Promise<void>
   /** Told when a peer reaches the threshold of failures for a name. */
   readonly onThreshold?: (peer: string, name: string) => void
+  /** Told of every failure, for other processes to count it too. */
+  readonly onFailure?: (peer: string, name: string) => void
   readonly queue?: Pick<HashQueueOptions, 'concurrencyMax' | 'waitingMax' | 'waitingPerPeerMax'>
 }
 
@@ -70,13 +72,23 @@ export class PasswordCheck {
     return this.#checkCount
   }
 
-  constructor({ clock, random, wait, onThreshold, queue }: PasswordCheckOptions) {
+  constructor(options: PasswordCheckOptions) {
+    const { clock, random, wait, onThreshold, onFailure, queue } = options
     const lifetimeMs = VERIFIED_LIFETIME_MS
     this.#verified = new VerifiedPasswordCache({ key: random(32), lifetimeMs, clock })
-    this.#lockout = new Lockout({ clock, ...(onThreshold && { onThreshold }) })
+    this.#lockout = new Lockout({
+      clock,
+      ...(onThreshold && { onThreshold }),
+      ...(onFailure && { onFailure }),
+    })
     this.#queue = new HashQueue({ clock, wait, ...queue })
     this.#random = random
     this.#dummySalt = printSalt(random(16))
+  }
+
+  /** A failure that another process saw. */
+  noteFailure(peer: string, name: string, { lockout }: AuthSettings): void {
+    this.#lockout.note(peer, name, lockout)
   }
 
   async check(

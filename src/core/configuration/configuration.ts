@@ -58,6 +58,11 @@ export class Configuration {
     this.#changed()
   }
 
+  /** The same values, without listeners: to try a change on. */
+  copy(): Configuration {
+    return new Configuration(this.#sections)
+  }
+
   apply(change: ConfigurationChange): void {
     if (change.value === undefined) {
       const name = canonicalSection(change.section)

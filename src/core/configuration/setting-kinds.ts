@@ -1,4 +1,6 @@
 /** The kinds of settings: how each is read from an ini file, and what it takes for wrong. */
+import { isIP } from 'node:net'
+
 export interface Setting<T> {
   readonly section: string
   readonly key: string
@@ -51,6 +53,22 @@ export function integer(
     return number >= least ? number : undefined
   }
   return setting({ section, key, default: value, about, parse, defaultText: String(value) })
+}
+
+/** Addresses and subnets (`10.0.0.0/8`), with commas between them. */
+export function addresses(section: string, key: string, about: string): Setting<readonly string[]> {
+  const parse = (given: string) => {
+    const list = given.split(',').flatMap(each => each.trim() || [])
+    return list.every(isAddress) ? list : undefined
+  }
+  return setting({ section, key, default: [], about, parse, defaultText: '' })
+}
+
+function isAddress(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32))
 }
 
 export function integerOrInfinity(

@@ -5,7 +5,15 @@
  * setting's kind are refused with a one-line error, and code reads settings only through here, so no default
  * is written twice. Sizes are bytes, times carry their unit in the comment.
  */
-import { choice, flag, integer, integerOrInfinity, type Setting, text } from './setting-kinds.ts'
+import {
+  addresses,
+  choice,
+  flag,
+  integer,
+  integerOrInfinity,
+  type Setting,
+  text,
+} from './setting-kinds.ts'
 
 export const SETTINGS = {
   dialect: choice(
@@ -14,6 +22,12 @@ export const SETTINGS = {
     ['spec', 'couchdb'],
     'spec',
     'Which answers where the specification and CouchDB 3.5 differ',
+  ),
+  application: flag(
+    'svc',
+    'application',
+    true,
+    'The application API under /api with its databases; read at the start',
   ),
 
   maxDocumentSize: integer(
@@ -226,6 +240,11 @@ export const SETTINGS = {
     'Cache-Control, Content-Length, Content-Range, Content-Type, ETag, Server, Transfer-Encoding, Vary',
     'Headers kept for Prefer: return=minimal',
   ),
+  trustedProxies: addresses(
+    'chttpd',
+    'trusted_proxies',
+    'Proxies whose X-Forwarded-For, -Proto, -Ssl and -Host headers count',
+  ),
   enableCors: flag('chttpd', 'enable_cors', false, 'Cross-origin requests, see [cors]'),
   wwwAuthenticate: text('chttpd', 'WWW-Authenticate', '', 'WWW-Authenticate header of 401 answers'),
 
@@ -381,6 +400,23 @@ export const SETTINGS = {
     1,
     'Milliseconds failures are remembered',
   ),
+
+  indexSortBytes: integer(
+    'indexing',
+    'sort_bytes',
+    125_829_120,
+    65_536,
+    'Memory for the rows of a first index build; beyond it they are sorted in runs on disk',
+  ),
+  peruserEnable: flag('svc_peruser', 'enable', false, 'Every user gets a database of his own'),
+  peruserDeleteDbs: flag('svc_peruser', 'delete_dbs', false, 'It is deleted with the user'),
+  peruserPrefix: text(
+    'svc_peruser',
+    'database_prefix',
+    'userdb-',
+    'Its name, before the hex of his',
+  ),
+  peruserQ: integer('svc_peruser', 'q', 1, 1, 'Shards reported for it'),
 
   reduceLimit: choice(
     'query_server_config',

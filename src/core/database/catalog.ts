@@ -27,6 +27,8 @@ export class Catalog {
   readonly #names: Store
   readonly #notices: Notices
   readonly #open = new Map<string, Database>()
+  /** What the catalog said last about a name. */
+  readonly #known = new Map<string, { key: Buffer; bytes: Buffer; database: Database }>()
 
   constructor(engine: Engine, notices: Notices) {
     this.#engine = engine
@@ -53,11 +55,16 @@ export class Catalog {
     return database
   }
 
+  /** Asked by every request: one engine get, and nothing is parsed while the entry stays the same. */
   async find(name: string): Promise<Database | undefined> {
-    const key = nameKey(name)
+    const known = this.#known.get(name)
+    const key = known?.key ?? nameKey(name)
     const bytes = key === undefined ? undefined : await this.#names.get(key)
-    if (bytes === undefined) return undefined
-    return this.#database(name, JSON.parse(bytes.toString()) as CatalogEntry)
+    if (key === undefined || bytes === undefined) return undefined
+    if (known?.bytes.equals(bytes)) return known.database
+    const database = this.#database(name, JSON.parse(bytes.toString()) as CatalogEntry)
+    this.#known.set(name, { key, bytes, database })
+    return database
   }
 
   async create(name: string, options: CreateOptions): Promise<Database> {
@@ -151,13 +158,17 @@ export class Catalog {
     this.#open.set(storeId, database)
     for (const [id, candidate] of this.#open) {
       if (this.#open.size <= OPEN_MAX) break
-      if (candidate.isIdle) this.#open.delete(id)
+      if (!candidate.isIdle) continue
+      this.#open.delete(id)
+      this.#known.delete(candidate.name)
     }
     return database
   }
 
   #forget(storeId: string): void {
-    this.#open.get(storeId)?.end()
+    const database = this.#open.get(storeId)
+    database?.end()
+    if (database !== undefined) this.#known.delete(database.name)
     this.#open.delete(storeId)
   }
 }

@@ -12,7 +12,7 @@ import { decideEdit, type EditDecision, type EditMode } from '../document/apply-
 import { decodeAttachments, type StoredAttachment } from '../document/attachment.ts'
 import type { IncomingDocument } from '../document/incoming-document.ts'
 import { mergePath } from '../document/merge-revisions.ts'
-import type { Revision, RevisionPath } from '../document/revision.ts'
+import { type Revision, type RevisionPath, sameRevision } from '../document/revision.ts'
 import { newRevisionId } from '../document/revision-hash.ts'
 import { findNode, type RevisionNode, type RevisionTree } from '../document/revision-tree.ts'
 import { stemTree } from '../document/trim-revisions.ts'
@@ -37,6 +37,14 @@ export interface DocumentEdit {
    * CouchDB do that, single ones do not.
    */
   readonly trustsParent?: boolean
+  /** Documents whose state somebody judged the edit by: it fails as a conflict if one of them is another by now. */
+  readonly judgedBy?: readonly JudgedState[]
+}
+
+/** The winner that was there, deleted or not; undefined: there was no such document. */
+export interface JudgedState {
+  readonly id: string
+  readonly winner: Revision | undefined
 }
 
 export type EditResult =
@@ -96,7 +104,12 @@ class Commit {
 
   static *begin(tx: WriteTx, works: readonly CommitWork[]): Steps<Commit> {
     const ids = new Set<string>()
-    for (const { edits } of works) for (const edit of edits) ids.add(edit.id)
+    for (const { edits } of works) {
+      for (const { id, judgedBy } of edits) {
+        ids.add(id)
+        for (const judged of judgedBy ?? []) ids.add(judged.id)
+      }
+    }
     const keys = [...ids].map(documentKey)
     const [head, limit, ...records] = yield* tx.getMany([HEAD, REVISION_LIMIT, ...keys])
     if (head === undefined) throw new Failure('database_missing')
@@ -136,6 +149,9 @@ class Commit {
   *#edit(edit: DocumentEdit): Steps<EditResult> {
     const { document, id } = edit
     const state = this.#states.get(id) as DocumentState
+    if (edit.judgedBy?.some(judged => !this.#isStill(judged))) {
+      throw new Failure('document_conflict', { subject: id, judgedAnew: true })
+    }
     const decision = decisionFor(state.tree, edit, this.#revisionLimit)
     if (decision.kind === 'conflict') throw new Failure('document_conflict', { subject: id })
     if (decision.kind === 'nothing') return { ok: true, rev: document.rev as Revision }
@@ -150,6 +166,12 @@ class Commit {
     }
     yield* state.become(this.#tx, stemTree(merged.tree, this.#revisionLimit), ++this.#seq)
     return { ok: true, rev: { pos: path.start, id: path.ids[0] as Buffer } }
+  }
+
+  #isStill({ id, winner }: JudgedState): boolean {
+    const now = (this.#states.get(id) as DocumentState).winner
+    if (now === undefined || winner === undefined) return now === winner
+    return sameRevision(now, winner)
   }
 
   /** The attachments the new revision will have: new ones, and those its stubs stand for. */

@@ -38,7 +38,7 @@ export class Database {
   readonly life: string
   readonly #queue: CommitQueue<CommitWork, EditResult[]>
   readonly #notices: Notices
-  #security: { bytes: Buffer; value: unknown } | undefined
+  #security: { bytes: Buffer; parse: (value: unknown) => unknown; value: unknown } | undefined
   readonly #sequences: SequencePrinter
   #followers: ChangeFollowers | undefined
   #ended = false
@@ -105,13 +105,14 @@ export class Database {
     return bytes
   }
 
-  /** The security object parsed; parsed again only when it changed. */
-  async security(): Promise<unknown> {
+  /** The security object as `parse` reads it; read again only when its text changed. */
+  async security<T>(parse: (value: unknown) => T): Promise<T> {
     const bytes = await this.securityText()
-    if (this.#security === undefined || !this.#security.bytes.equals(bytes)) {
-      this.#security = { bytes, value: JSON.parse(bytes.toString()) as unknown }
-    }
-    return this.#security.value
+    const known = this.#security
+    if (known?.parse === parse && known.bytes.equals(bytes)) return known.value as T
+    const value = parse(JSON.parse(bytes.toString()))
+    this.#security = { bytes, parse, value }
+    return value
   }
 
   async setSecurity(text: Buffer): Promise<void> {

@@ -9,6 +9,7 @@ import {
   encodeAttachments,
   type StoredAttachment,
 } from '../document/attachment.ts'
+import type { Revision } from '../document/revision.ts'
 import {
   emptyTree,
   leaves,
@@ -70,6 +71,11 @@ export class DocumentState {
 
   get isChanged(): boolean {
     return this.#changed
+  }
+
+  /** The winner as it is now, deleted or not. */
+  get winner(): Revision | undefined {
+    return this.#changed ? this.#winner : this.before?.winner
   }
 
   get isLive(): boolean {

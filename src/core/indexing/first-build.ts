@@ -14,7 +14,8 @@ import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import { type BuildState, encodeState, type IndexState, readState } from './index-state.ts'
 import { encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
 import { NodeSink } from './node-sink.ts'
-import { parseRecord, RowRecords } from './row-records.ts'
+import { frameLength } from './row-block.ts'
+import { parseRecord, RowRecords, recordLength } from './row-records.ts'
 import { mergeRuns, RunWriter } from './sorted-runs.ts'
 import { TreeBuilder } from './tree-builder.ts'
 
@@ -110,6 +111,10 @@ export class FirstBuild {
     const isBackReferences = number === this.#options.trees.length - 1
     const tree = this.#options.trees[number] as IndexTree
     const builder = new TreeBuilder(tree, sink, new BlockSize(this.#options.nodeBytes))
+    if (!isBackReferences && latest.size === 0 && this.#state.build.runs.length === 0) {
+      await this.#addFromMemory(number, builder)
+      return await builder.finish()
+    }
     const filter = isBackReferences
       ? new BackReferenceFilter(latest)
       : new StaleFilter(tree, latest)
@@ -117,17 +122,23 @@ export class FirstBuild {
       for (const record of records) {
         const kept = filter.pass(record)
         if (kept === undefined) continue
-        const { place, text, lengths } = parseRecord(kept)
-        builder.add(place, text, lengths)
+        builder.add(kept, 0, kept.length)
         if (builder.isFull) await builder.flush()
       }
     }
     const rest = filter.end()
-    if (rest !== undefined) {
-      const { place, text, lengths } = parseRecord(rest)
-      builder.add(place, text, lengths)
-    }
+    if (rest !== undefined) builder.add(rest, 0, rest.length)
     return await builder.finish()
+  }
+
+  /** The usual case, all of it in memory and nothing to leave out: no object for any record. */
+  async #addFromMemory(number: number, builder: TreeBuilder): Promise<void> {
+    const { bytes } = this.#records
+    const around = frameLength((this.#options.trees[number] as IndexTree).frame)
+    for (const offset of this.#records.sorted(number)) {
+      builder.add(bytes, offset, recordLength(bytes, offset, around))
+      if (builder.isFull) await builder.flush()
+    }
   }
 
   async *#recordsOf(tree: number): AsyncGenerator<Buffer[]> {

@@ -29,7 +29,7 @@ export interface OpenIndexesParts {
   /** Memory for blocks that were read; all indexes of the process share it. */
   readonly cacheBytesMax: number
   /** Memory for the rows of a first build before they are spilled. */
-  readonly sortBytesMax: number
+  readonly sortBytesMax: () => number
 }
 
 export class OpenIndexes {
@@ -74,7 +74,7 @@ export class OpenIndexes {
       collator: collator(),
       trees: kind.trees,
       cache: this.#cache,
-      sortBytesMax,
+      sortBytesMax: sortBytesMax(),
       scratch: {
         open: () => ensureStore(engine, scratchId),
         drop: () => engine.deleteStore(scratchId),

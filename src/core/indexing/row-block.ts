@@ -163,6 +163,15 @@ export class BlockWriter {
     this.#lengths[2].push(lengths.value)
   }
 
+  /** The same for a row whose framed text is part of other bytes. */
+  addRowAt(bytes: Uint8Array, start: number, end: number, record: RowLengths): void {
+    if (this.count > 0) this.#text.append(this.#frame.betweenRows)
+    this.#text.append(bytes, start, end)
+    this.#lengths[0].push(record.id)
+    this.#lengths[1].push(record.key)
+    this.#lengths[2].push(record.value)
+  }
+
   addSlice({ block, from, to }: RowSlice): void {
     if (from >= to) return
     if (this.count > 0) this.#text.append(this.#frame.betweenRows)

@@ -32,6 +32,11 @@ export class RowOrder {
     out.append(id)
   }
 
+  /** The same for a key that is part of other bytes. */
+  appendPlaceOf(out: KeyWriter, bytes: Uint8Array, keyStart: number, keyEnd: number): void {
+    if (this.#order !== 'id') this.#collator.append(out, bytes, keyStart, keyEnd, this.#order)
+  }
+
   place(keyText: Uint8Array, id: Uint8Array): Buffer {
     this.#scratch.reset()
     this.appendPlace(this.#scratch, keyText, id)

@@ -10,17 +10,22 @@ import type { IndexTree, TreeRoot } from './index-tree.ts'
 import type { NodeSink } from './node-sink.ts'
 import { packNode, packNodeAside } from './node-store.ts'
 import { reduceNodes } from './reduce-nodes.ts'
-import { BlockWriter, RowBlock, type RowLengths } from './row-block.ts'
+import { BlockWriter, RowBlock } from './row-block.ts'
+import { RECORD_HEADER_LENGTH, readNumber } from './row-records.ts'
 
 export class TreeBuilder {
   readonly #tree: IndexTree
   readonly #sink: NodeSink
   readonly #size: BlockSize
   readonly #writer: BlockWriter
+  /** Used again for every row. */
+  readonly #lengths = { id: 0, key: 0, value: 0 }
   /** Finished blocks that are not compressed, reduced and written yet. */
   #blocks: { separator: Buffer; payload: Buffer; rows: number }[] = []
   #separator: Buffer = Buffer.alloc(0)
-  #lastPlace: Buffer = Buffer.alloc(0)
+  #lastBytes: Buffer = Buffer.alloc(0)
+  #lastStart = 0
+  #lastEnd = 0
   /** Entries that wait for a parent, by level. */
   readonly #levels: ChildEntry[][] = []
 
@@ -35,14 +40,25 @@ export class TreeBuilder {
     return this.#blocks.length >= BLOCKS_WAITING_MAX
   }
 
-  /** `place` must stay as it is until the next row was added. */
-  add(place: Buffer, text: Buffer, lengths: RowLengths): void {
-    if (this.#writer.count > 0 && this.#writer.byteLength + text.length > this.#size.payloadBytes) {
+  /** Adds a record (row-records.ts); its bytes must stay as they are until the next one was added. */
+  add(bytes: Buffer, offset: number, length: number): void {
+    const start = offset + RECORD_HEADER_LENGTH
+    const end = start + readNumber(bytes, offset)
+    const textEnd = offset + length
+    const writer = this.#writer
+    if (writer.count > 0 && writer.byteLength + textEnd - end > this.#size.payloadBytes) {
       this.#cut()
-      this.#separator = shortestSeparator(this.#lastPlace, place)
+      const last = this.#lastBytes.subarray(this.#lastStart, this.#lastEnd)
+      this.#separator = shortestSeparator(last, bytes.subarray(start, end))
     }
-    this.#writer.addRow(text, lengths)
-    this.#lastPlace = place
+    const lengths = this.#lengths
+    lengths.id = readNumber(bytes, offset + 4)
+    lengths.key = readNumber(bytes, offset + 8)
+    lengths.value = readNumber(bytes, offset + 12)
+    writer.addRowAt(bytes, end, textEnd, lengths)
+    this.#lastBytes = bytes
+    this.#lastStart = start
+    this.#lastEnd = end
   }
 
   async flush(): Promise<void> {

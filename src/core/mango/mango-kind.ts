@@ -20,10 +20,10 @@ import type { JsonIndex, TextIndex } from './index-definition.ts'
 import { compileIndexKey, type KeyOf } from './index-entries.ts'
 import { readIndexes } from './index-request.ts'
 import type { Compare, JsonObject, JsonValue } from './json-value.ts'
-import { selectorDocument, type WantedMembers } from './selector-document.ts'
 import { selectorFields } from './selector.ts'
-import { compileTextRows, type TextRowsOf } from './text/text-rows.ts'
+import { selectorDocument, type WantedMembers } from './selector-document.ts'
 import { TERM_REDUCER } from './text/term-reducer.ts'
+import { compileTextRows, type TextRowsOf } from './text/text-rows.ts'
 
 export const QUERY_LANGUAGE = 'query'
 
@@ -90,10 +90,7 @@ export class MangoKind implements IndexKind {
     this.views = new Map(json.map(({ name }, tree) => [name, { tree, reducer }]))
     const first = json.length
     this.texts = new Map(
-      text.map(({ name }, at) => [
-        name,
-        { terms: first + 2 * at, values: first + 2 * at + 1 },
-      ]),
+      text.map(({ name }, at) => [name, { terms: first + 2 * at, values: first + 2 * at + 1 }]),
     )
     this.#wanted = wantedBy(json, text)
   }

@@ -3,7 +3,7 @@
  *
  * A condition on a field that is not there is false, negated ones too; only `{"$exists": false}` is
  * true. Values compare in view order (handed in), `_id` bytewise. `$text` is left to the text
- * index: it is true here. Time is bounded: see `pattern/pattern.ts`; a matcher may throw
+ * index: without one it is true. Time is bounded: see `pattern/pattern.ts`; a matcher may throw
  * Failure('timeout').
  */
 import { compareRaw } from './compare-raw.ts'
@@ -34,20 +34,26 @@ export interface MatchSettings {
    * Steps for `$regex` over all documents; shared with other matchers of the request when given.
    */
   readonly steps?: StepBudget
+  /** Whether a `$text` is true of the document at hand, where a text index says so. */
+  readonly isText?: (selector: TextTest) => boolean
 }
+
+export type TextTest = Selector & { readonly kind: 'text' }
 
 export function compileMatcher(selector: Selector, settings: MatchSettings): Matcher {
   const steps = settings.steps ?? { stepsLeft: REGEX_STEPS_MAX }
-  return compileSelector(selector, { compare: settings.compare, steps })
+  const { compare, isText = () => true } = settings
+  return compileSelector(selector, { compare, steps, isText })
 }
 
-type Context = { readonly compare: Compare; readonly steps: StepBudget }
+type Context = Required<MatchSettings>
 
 function compileSelector(selector: Selector, context: Context): Matcher {
   switch (selector.kind) {
     case 'everything':
-    case 'text':
       return () => true
+    case 'text':
+      return () => context.isText(selector)
     case 'field':
       return compileField(selector, context)
     case 'not': {

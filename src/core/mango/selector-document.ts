@@ -2,8 +2,9 @@
  * A stored document as selectors and indexes see it: parsed, with the special members that somebody asks for and no
  * others, because most ask for none.
  */
-import { decodeAttachments } from '../document/attachment.ts'
+
 import { functionDocument } from '../design/function-document.ts'
+import { decodeAttachments } from '../document/attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { JsonValue } from './json-value.ts'
 

@@ -11,6 +11,8 @@ import { indexFailure } from './mango-failure.ts'
 import { parseBoolean, refuseUnknown } from './options.ts'
 import { printTerm, printTermReadably } from './print-term.ts'
 import { type Condition, type Selector, selectorJson } from './selector.ts'
+import { parseAnalyzer } from './text/analyzer.ts'
+import { plainField } from './text/field-name.ts'
 
 const KNOWN = new Set([
   'default_analyzer',
@@ -43,6 +45,7 @@ export function parseTextIndex(given: JsonValue, named: Named): TextIndex {
   const fields = parseTextFields(member(given, 'fields') ?? 'all_fields')
   const arrayLengths = parseBoolean(member(given, 'index_array_lengths') ?? true)
   refuseUnknown(given, KNOWN)
+  for (const analyzer of [defaultAnalyzer, defaultField.analyzer]) parseAnalyzer(analyzer)
   const def = {
     default_analyzer: defaultAnalyzer,
     default_field: member(given, 'default_field') ?? {},
@@ -125,7 +128,7 @@ export function readTextIndex(json: JsonValue, named: Named): TextIndex | undefi
  */
 export function textIndexKnows(index: TextIndex, selector: Selector): boolean {
   if (index.fields === 'all') return true
-  const known = new Set(index.fields.map(({ name, type }) => `${name}:${type}`))
+  const known = new Set(index.fields.map(({ name, type }) => `${plainField(name)}:${type}`))
   if (index.defaultField.enabled) known.add('$default')
   return textFields(selector).every(name => known.has(name))
 }

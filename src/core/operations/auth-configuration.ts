@@ -1,4 +1,5 @@
 /** The settings of authentication as the configuration has them; made anew when the configuration changes. */
+import { isFailure } from '../../base/errors.ts'
 import { type AuthSettings, buildAuthSettings } from '../auth/auth-settings.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
@@ -12,6 +13,17 @@ export function authSettingsOf(configuration: Configuration): () => AuthSettings
   return () => {
     current ??= readSettings(configuration)
     return current
+  }
+}
+
+/** Says in one line what authentication cannot work with in a configuration, if anything. */
+export function authProblem(configuration: Configuration): string | undefined {
+  try {
+    readSettings(configuration)
+    return undefined
+  } catch (thrown) {
+    if (isFailure(thrown)) return String(thrown.detail.reason ?? thrown.message)
+    throw thrown
   }
 }
 

@@ -157,7 +157,8 @@ export async function readSeen(
   try {
     return await operations.readDocument(id, options)
   } catch (thrown) {
-    if (isFailure(thrown, 'document_missing')) return undefined
+    // Design documents of system databases are refused to some; a feed goes on without them.
+    if (isFailure(thrown, 'document_missing') || isFailure(thrown, 'forbidden')) return undefined
     throw thrown
   }
 }

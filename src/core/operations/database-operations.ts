@@ -341,7 +341,8 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return purgeDocuments(this, requests, limits)
   }
 
-  purges(): Promise<PurgeRequest[]> {
+  async purges(): Promise<PurgeRequest[]> {
+    this.requireListing()
     return listPurges(this.database)
   }
 

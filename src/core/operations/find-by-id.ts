@@ -11,8 +11,8 @@ import {
 } from '../database/document-scan.ts'
 import type { Bookmark } from '../mango/bookmark.ts'
 import type { IdRange } from '../mango/key-range.ts'
-import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
+import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
 import type { DatabaseOperations } from './operations.ts'
 
 export interface IdScan {
@@ -75,7 +75,10 @@ const GROWN_COUNT = 1000
 function boundsOf({ range, reverse, bookmark, prefix }: IdScan): IdBounds | undefined {
   let bounds: IdBounds = { start: bytesOf(range.low), end: bytesOf(range.high) }
   if (prefix !== '') {
-    bounds = narrower(bounds, { start: Buffer.from(prefix), end: Buffer.from(`${prefix}\u{10ffff}`) })
+    bounds = narrower(bounds, {
+      start: Buffer.from(prefix),
+      end: Buffer.from(`${prefix}\u{10ffff}`),
+    })
   }
   if (bookmark !== undefined) {
     const id = Buffer.from(bookmark.id)
@@ -111,4 +114,3 @@ const UNDERSCORE = 0x5f
 const isDesignRow = ({ idSource, idStart, idEnd }: ScannedRow): boolean =>
   idSource[idStart] === UNDERSCORE &&
   idSource.subarray(idStart, Math.min(idEnd, idStart + DESIGN.length)).equals(DESIGN)
-

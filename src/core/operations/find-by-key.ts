@@ -12,6 +12,7 @@ import type { Bookmark } from '../mango/bookmark.ts'
 import type { JsonValue } from '../mango/json-value.ts'
 import type { KeyRange } from '../mango/key-range.ts'
 import type { Matcher } from '../mango/match.ts'
+import type { WantedMembers } from '../mango/selector-document.ts'
 import {
   CoveredRow,
   type FoundRow,
@@ -20,7 +21,6 @@ import {
   RecordRow,
   type ViewRow,
 } from './found-rows.ts'
-import type { WantedMembers } from '../mango/selector-document.ts'
 import type { DatabaseOperations } from './operations.ts'
 
 export interface KeyScan {
@@ -55,8 +55,8 @@ export async function* candidatesByKey(
   let count = Math.max(FIRST_COUNT_MIN, scan.firstCount)
   for await (const slices of opened.batches) {
     for (const { block, from, to } of slices) {
-      for (let start = 0; start < to - from; start += count) {
-        const end = Math.min(to - from, start + count)
+      for (let start = 0, end = 0; start < to - from; start = end) {
+        end = Math.min(to - from, start + count)
         const rows: IndexRow[] = []
         for (let at = start; at < end; at++) {
           const row = scan.reverse ? to - 1 - at : from + at
@@ -89,49 +89,42 @@ async function rowsWithDocuments(
   rows: readonly IndexRow[],
 ): Promise<readonly FoundRow[]> {
   const { columns, matchesKey } = scan
-  if (scan.covering && !operations.narrowsDocuments) return rows.map(row => coveredRow(row, columns))
+  if (scan.covering && !operations.narrowsDocuments)
+    return rows.map(row => coveredRow(row, columns))
   const asked =
-    matchesKey === undefined ? rows : rows.filter(row => matchesKey(coveredRow(row, columns).document()))
-  const records = operations.narrowsDocuments
-    ? await narrowedById(operations, asked, scan.wanted)
-    : await recordsOf(operations, asked, scan.wanted)
+    matchesKey === undefined
+      ? rows
+      : rows.filter(row => matchesKey(coveredRow(row, columns).document()))
+  const ids = asked.map(({ id }) => id)
+  const records = await recordsById(operations, ids, scan.wanted)
   return asked.map(({ id, keyText }, at) => new IndexedRow(id, keyText, records[at]))
 }
 
 const coveredRow = ({ id, keyText }: IndexRow, columns: KeyScan['columns']): CoveredRow =>
   new CoveredRow(id, JSON.parse(keyText.toString()) as JsonValue, columns)
 
-async function narrowedById(
+/** The documents as their reader may see them, in order; undefined for those that are gone or hidden. */
+export async function recordsById(
   operations: DatabaseOperations,
-  rows: readonly IndexRow[],
+  ids: readonly string[],
   wanted: WantedMembers,
-): Promise<(ViewRow | undefined)[]> {
-  const found = await narrowed(
-    operations,
-    rows.map(({ id }) => id),
-    wanted,
-  )
-  const byId = new Map(found.map(row => [row.id, row]))
-  return rows.map(({ id }) => byId.get(id))
-}
-
-async function recordsOf(
-  { database }: DatabaseOperations,
-  rows: readonly IndexRow[],
-  wanted: WantedMembers,
-): Promise<(RecordRow | undefined)[]> {
-  const keys = rows.map(({ id }) => documentKey(id))
-  const values = await database.read(tx => tx.getMany(keys))
+): Promise<(RecordRow | ViewRow | undefined)[]> {
+  if (operations.narrowsDocuments) {
+    const byId = new Map((await narrowed(operations, ids, wanted)).map(row => [row.id, row]))
+    return ids.map(id => byId.get(id))
+  }
+  const values = await operations.database.read(tx => tx.getMany(ids.map(documentKey)))
   return values.map((value, at) => {
     if (value === undefined || isTombstone(value)) return undefined
-    const idSource = Buffer.from((rows[at] as IndexRow).id)
+    const idSource = Buffer.from(ids[at] as string)
     return new RecordRow({ idSource, idStart: 0, idEnd: idSource.length, value }, wanted)
   })
 }
 
 /** Keys `k` with `low <= k <= [...high, above everything]`, on from the bookmark. */
 function placesOf({ range, reverse, bookmark, collator }: KeyScan, order: RowOrder): PlaceRange {
-  const keysOf = (values: readonly JsonValue[]) => values.map(value => collator.sortKeyOfValue(value))
+  const keysOf = (values: readonly JsonValue[]) =>
+    values.map(value => collator.sortKeyOfValue(value))
   let lower: Buffer | undefined =
     range.low.length === 0 ? undefined : collator.sortKeyOfValue(range.low)
   let upper: Buffer | undefined =

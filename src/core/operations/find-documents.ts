@@ -7,18 +7,15 @@
 import { setImmediate as pause } from 'node:timers/promises'
 import { Failure, isFailure } from '../../base/errors.ts'
 import type { DesignSet } from '../design/design-cache.ts'
+import type { OpenIndex } from '../indexing/open-indexes.ts'
 import { encodeBookmark } from '../mango/bookmark.ts'
 import { explainFind } from '../mango/explain.ts'
 import { parseFieldPath } from '../mango/field-path.ts'
-import {
-  ALL_DOCS,
-  columnNames,
-  type IndexDefinition,
-} from '../mango/index-definition.ts'
+import { ALL_DOCS, columnNames, type IndexDefinition } from '../mango/index-definition.ts'
 import { readIndexes } from '../mango/index-request.ts'
 import type { Compare, JsonObject, JsonValue } from '../mango/json-value.ts'
 import { MangoKind, wantedMembers } from '../mango/mango-kind.ts'
-import { compileMatcher } from '../mango/match.ts'
+import { compileMatcher, type Matcher } from '../mango/match.ts'
 import { type FindOptions, parseFindOptions } from '../mango/options.ts'
 import { covers, type Plan, planFind, scanWarning } from '../mango/plan.ts'
 import { compileProjection } from '../mango/projection.ts'
@@ -26,6 +23,7 @@ import { PlanRun } from '../mango/run-plan.ts'
 import { selectorFields } from '../mango/selector.ts'
 import { candidatesById } from './find-by-id.ts'
 import { candidatesByKey } from './find-by-key.ts'
+import { candidatesByText } from './find-by-text.ts'
 import type { FoundRow } from './found-rows.ts'
 import { openQueryIndex } from './open-query-index.ts'
 import type { DatabaseOperations } from './operations.ts'
@@ -101,9 +99,9 @@ async function answer(
   const startedMs = performance.now()
   const plan = planFind(options, await indexesOf(parts), planSettings(parts))
   if (plan.isEmpty) return NOTHING
-  const rows = await candidatesOf(parts, plan, options, signal)
+  const { rows, matches, ranked } = await candidatesOf(parts, plan, options, signal)
   const run = new PlanRun<FoundRow>({
-    matches: compileMatcher(options.selector, { compare: parts.compare() }),
+    matches,
     skip: options.skip,
     limit: options.limit,
     now: () => performance.now(),
@@ -112,7 +110,7 @@ async function answer(
   const readsDocuments = !plan.covering || operations.narrowsDocuments
   return {
     batches: shown(run, rows, options),
-    summary: () => summaryOf({ run, plan, options, settings, startedMs, readsDocuments }),
+    summary: () => summaryOf({ run, ranked, plan, options, settings, startedMs, readsDocuments }),
   }
 }
 
@@ -121,10 +119,7 @@ const NOTHING: FindAnswer = {
   summary: () => ({ bookmark: undefined, warnings: [], statistics: undefined }),
 }
 
-export async function explainDocuments(
-  parts: FindParts,
-  request: JsonObject,
-): Promise<JsonObject> {
+export async function explainDocuments(parts: FindParts, request: JsonObject): Promise<JsonObject> {
   const { operations, settings } = parts
   const options = parseFindOptions(request, settings)
   const indexes = await indexesOf(parts)
@@ -164,44 +159,66 @@ const parsedIndexes = new WeakMap<
   { readonly textSearch: boolean; readonly indexes: readonly IndexDefinition[] }
 >()
 
+interface Candidates {
+  readonly rows: AsyncIterable<readonly FoundRow[]>
+  readonly matches: Matcher
+  readonly ranked?: { readonly examined: number }
+}
+
 async function candidatesOf(
   parts: FindParts,
   plan: Plan,
   options: FindOptions,
   signal: AbortSignal | undefined,
-): Promise<AsyncIterable<readonly FoundRow[]>> {
+): Promise<Candidates> {
   const { operations, views } = parts
   const { bookmark, selector, fields } = options
-  const wanted = wantedMembers([...selectorFields(selector), ...fields], options.conflicts)
+  const sorted = options.sort.map(({ name }) => name)
+  const named = [...selectorFields(selector), ...fields, ...sorted]
+  const wanted = wantedMembers(named, options.conflicts)
+  const compare = parts.compare()
+  const matches = compileMatcher(selector, { compare })
   const firstCount = options.skip + options.limit + 1
   const common = { reverse: plan.reverse, bookmark, firstCount, wanted }
   if (plan.kind === 'ids') {
     const prefix = options.partition === '' ? '' : `${options.partition}:`
-    return candidatesById(operations, { ...common, range: plan.range, prefix })
+    const rows = candidatesById(operations, { ...common, range: plan.range, prefix })
+    return { rows, matches }
   }
   const open = await openQueryIndex(operations.database, views, {
     designId: plan.index.ddoc,
     update: options.update && !options.stale,
     signal,
   })
-  if (open === undefined) return NO_ROWS
-  if (plan.kind === 'text') throw new Error('text')
+  if (open === undefined) return { rows: NO_ROWS, matches }
+  const collator = views.collator()
+  if (plan.kind === 'text') {
+    const place = kindOf(open).texts.get(plan.index.name)
+    if (place === undefined) throw new Failure('index_changed')
+    const now = () => performance.now()
+    const scan = { definition: plan.index, open, place, collator, compare, options, wanted }
+    return candidatesByText(operations, { ...scan, now, pause })
+  }
   const { index, range, covering } = plan
-  const place = open.kind instanceof MangoKind ? open.kind.views.get(index.name) : undefined
+  const place = kindOf(open).views.get(index.name)
   if (place === undefined) throw new Failure('index_changed')
   const tells = covers(index, selectorFields(selector))
-  return candidatesByKey(operations, {
+  const rows = candidatesByKey(operations, {
     ...common,
     index: open.index,
     tree: place.tree,
     range,
     covering,
-    collator: views.collator(),
+    collator,
     columns: columnNames(index).map(parseFieldPath),
-    matchesKey: tells
-      ? compileMatcher(options.selector, { compare: parts.compare() })
-      : undefined,
+    matchesKey: tells ? matches : undefined,
   })
+  return { rows, matches }
+}
+
+function kindOf({ kind }: OpenIndex): MangoKind {
+  if (kind instanceof MangoKind) return kind
+  throw new Failure('index_changed')
 }
 
 const NO_ROWS: AsyncIterable<readonly FoundRow[]> = (async function* () {})()
@@ -222,6 +239,7 @@ async function* shown(
 
 function summaryOf({
   run,
+  ranked,
   plan,
   options,
   settings,
@@ -229,16 +247,19 @@ function summaryOf({
   readsDocuments,
 }: {
   readonly run: PlanRun<FoundRow>
+  readonly ranked: { readonly examined: number } | undefined
   readonly plan: Plan
   readonly options: FindOptions
   readonly settings: FindSettings
   readonly startedMs: number
   readonly readsDocuments: boolean
 }): FindSummary {
-  const { last, examined, returned } = run
+  const { last, returned } = run
+  const examined = Math.max(run.examined, ranked?.examined ?? 0)
   const documents = readsDocuments ? examined : 0
   const isQuorum = options.readQuorum > 1
-  const bookmark = last && { kind: 'row' as const, id: last.id, key: last.key }
+  const kind = plan.kind === 'text' ? 'text' : 'row'
+  const bookmark = last && ({ kind, id: last.id, key: last.key } as const)
   return {
     bookmark: bookmark ? encodeBookmark(bookmark) : options.bookmarkText,
     warnings: [...plan.warnings, ...scanWarning(documents, returned, settings.scanWarningRatio)],

@@ -9,11 +9,13 @@ import { hashAdminPassword, parseAdminPassword, printSalt } from '../auth/passwo
 import type { User } from '../auth/user.ts'
 import {
   type Configuration,
+  type ConfigurationChange,
   type ConfigurationWriter,
   checkChange,
 } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Dialect } from '../dialect/dialect.ts'
+import { authProblem } from './auth-configuration.ts'
 import type { ClusterState, ConfigEdit, NewDatabase, NodeOperations } from './operations.ts'
 
 /** Sections that decide which code runs: not for HTTP. */
@@ -52,6 +54,7 @@ export class LocalNode implements NodeOperations {
     if (READ_ONLY_SECTIONS.has(section)) throw new Failure('config_read_only', { subject: section })
     const value = edit.value?.trim()
     checkChange({ section, key, value })
+    this.#checkAuth({ section, key, value })
     const stored =
       section === 'admins' && value !== undefined ? await this.#hashed(value, edit.raw) : value
     const { writer } = this.#parts
@@ -59,6 +62,14 @@ export class LocalNode implements NodeOperations {
       { section: canonicalSection(section), key, value: stored },
       { persist },
     )
+  }
+
+  /** A value that authentication cannot read would shut everybody out, even those who could repair it. */
+  #checkAuth(change: ConfigurationChange): void {
+    const candidate = this.#parts.configuration.copy()
+    candidate.apply(change)
+    const problem = authProblem(candidate)
+    if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
   }
 
   reloadConfig(): Promise<void> {

@@ -87,6 +87,8 @@ export interface NewDatabase {
   readonly q?: number
   readonly n?: number
   readonly partitioned?: boolean
+  /** Its first security object, as JSON text; the configured one without. */
+  readonly security?: string
 }
 
 /** This node: its name, configuration and place in the cluster. */

@@ -11,9 +11,10 @@ import type { AuthSettings } from '../auth/auth-settings.ts'
 import type { Authenticator, PasswordUpgrade } from '../auth/authenticate.ts'
 import { memberCheck, serverAdminCheck } from '../auth/authorize.ts'
 import { HashQueue } from '../auth/hash-queue.ts'
-import { DEFAULT_SECURITY_TEXT, parseSecurity } from '../auth/security-object.ts'
+import { fingerprint, readStoredPassword } from '../auth/password.ts'
+import { DEFAULT_SECURITY_TEXT, OPEN_SECURITY, parseSecurity } from '../auth/security-object.ts'
 import { isServerAdmin, type User } from '../auth/user.ts'
-import { userIdsOf, withPasswordFields } from '../auth/users-database.ts'
+import { type UserBody, userIdsOf, withPasswordFields } from '../auth/users-database.ts'
 import type { Configuration, ConfigurationWriter } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Catalog } from '../database/catalog.ts'
@@ -152,7 +153,7 @@ export class LocalServer implements ServerOperations {
       partitioned,
       q: options.q ?? this.configuration.get(SETTINGS.clusterQ),
       n: options.n ?? this.configuration.get(SETTINGS.clusterN),
-      security: this.#firstSecurity(name),
+      security: options.security ?? this.#firstSecurity(name),
     })
     await this.#parts.updates.record('created', [name])
   }
@@ -169,8 +170,10 @@ export class LocalServer implements ServerOperations {
 
   async open(user: User, name: string): Promise<DatabaseOperations> {
     const database = await this.#parts.catalog.open(name)
-    const security = await securityOf(database)
-    if (!isServerAdmin(user)) memberCheck(user, security)
+    // Server admins may do everything, whatever the object says.
+    const isAdmin = isServerAdmin(user)
+    const security = isAdmin ? OPEN_SECURITY : await database.security(parseSecurity)
+    if (!isAdmin) memberCheck(user, security)
     const parts = { database, user, security, server: this }
     if (name !== this.configuration.get(SETTINGS.authenticationDb)) {
       return this.#parts.openSpecial(parts) ?? new PlainDatabaseOperations(parts)
@@ -186,18 +189,22 @@ export class LocalServer implements ServerOperations {
   }
 
   /** Stores a stronger hash of a password that was just found right, unless the document changed meanwhile. */
-  upgradePassword({ name, fields }: PasswordUpgrade): void {
-    this.keep(this.#storeUpgrade(name, fields))
+  upgradePassword(upgrade: PasswordUpgrade): void {
+    this.inBackground('renewal of a password hash', () => this.#storeUpgrade(upgrade))
   }
 
-  async #storeUpgrade(name: string, fields: PasswordUpgrade['fields']): Promise<void> {
+  async #storeUpgrade({ name, fields, replaces }: PasswordUpgrade): Promise<void> {
     const database = await this.#parts.catalog.open(
       this.configuration.get(SETTINGS.authenticationDb),
     )
     const documents = await loadDocuments(database, userIdsOf(name))
     const stored = documents.find(document => document?.deleted === false)
     if (stored === undefined) return
-    const body = withPasswordFields(JSON.parse(stored.body.toString()), fields)
+    const before = JSON.parse(stored.body.toString()) as UserBody
+    const password = readStoredPassword(before)
+    // A password that was changed meanwhile must not become the old one again.
+    if (password === undefined || fingerprint(password) !== replaces) return
+    const body = withPasswordFields(before, fields)
     const document = fromParts({ id: stored.id, rev: stored.winner, body })
     const attachments = decodeAttachments(stored.attachments).map(attachment => ({
       kind: 'kept' as const,
@@ -281,8 +288,4 @@ export class LocalServer implements ServerOperations {
     if (configured !== '') return DEFAULT_SECURITY_TEXT.admin_only
     return DEFAULT_SECURITY_TEXT[this.dialect.newDatabaseSecurity]
   }
-}
-
-async function securityOf(database: Database) {
-  return parseSecurity(await database.security())
 }

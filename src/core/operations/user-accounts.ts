@@ -1,7 +1,7 @@
 /**
- * Accounts for authentication: admins from the configuration, users from documents of the users database. A document is
- * read at every look-up (one or two engine gets) and parsed again only when its bytes changed, so a change of password
- * or roles counts from the next request on, in every process.
+ * Accounts for authentication: admins from the configuration, users from documents of the users database. What was read is
+ * kept until the users database changes (one small engine get tells), so a change of password or roles counts from the
+ * next request on, in every process.
  */
 import { isFailure } from '../../base/errors.ts'
 import { type AccountSource, readUserDocument, type UserDocument } from '../auth/account.ts'
@@ -18,7 +18,10 @@ import { decodeTree } from '../document/revision-tree-codec.ts'
 export class UserAccounts implements AccountSource {
   readonly #configuration: Configuration
   readonly #catalog: Catalog
-  readonly #parsed = new Map<string, { body: Buffer; tree: Buffer; user: UserDocument }>()
+  readonly #kept = new Map<
+    string,
+    { database: Database; seq: number; user: UserDocument | undefined }
+  >()
 
   constructor(configuration: Configuration, catalog: Catalog) {
     this.#configuration = configuration
@@ -36,26 +39,37 @@ export class UserAccounts implements AccountSource {
   async userDocument(name: string): Promise<UserDocument | undefined> {
     const database = await this.#catalog.find(this.#configuration.get(SETTINGS.authenticationDb))
     if (database === undefined) return undefined
-    const found = (await loadUsers(database, name)).filter(document => document?.deleted === false)
-    const [first, second] = found as StoredDocument[]
-    if (first === undefined) return undefined
-    const user = this.#parse(first)
-    return second === undefined ? user : { ...user, hasConflicts: true }
-  }
-
-  #parse(document: StoredDocument): UserDocument {
-    const kept = this.#parsed.get(document.id)
-    if (kept?.body.equals(document.body) && kept.tree.equals(document.tree)) return kept.user
-    const body = JSON.parse(document.body.toString()) as Record<string, unknown>
-    const hasConflicts = document.conflicted && conflicts(decodeTree(document.tree)).length > 0
-    const user = readUserDocument(body, hasConflicts)
-    if (this.#parsed.size >= this.#configuration.get(SETTINGS.authCacheSize)) {
-      const [oldest] = this.#parsed.keys()
-      if (oldest !== undefined) this.#parsed.delete(oldest)
+    const seq = await sequenceOf(database)
+    const kept = this.#kept.get(name)
+    if (kept?.database === database && kept.seq === seq) return kept.user
+    const user = await readUser(database, name)
+    if (this.#kept.size >= this.#configuration.get(SETTINGS.authCacheSize)) {
+      const [oldest] = this.#kept.keys()
+      if (oldest !== undefined) this.#kept.delete(oldest)
     }
-    this.#parsed.set(document.id, { body: document.body, tree: document.tree, user })
+    this.#kept.set(name, { database, seq, user })
     return user
   }
+}
+
+/** The state of the database that an account was read from, or an older one: then it is read again. */
+async function sequenceOf(database: Database): Promise<number> {
+  try {
+    return (await database.head()).updateSeq
+  } catch (thrown) {
+    if (isFailure(thrown, 'database_missing')) return -1
+    throw thrown
+  }
+}
+
+async function readUser(database: Database, name: string): Promise<UserDocument | undefined> {
+  const found = (await loadUsers(database, name)).filter(document => document?.deleted === false)
+  const [first, second] = found as StoredDocument[]
+  if (first === undefined) return undefined
+  const body = JSON.parse(first.body.toString()) as Record<string, unknown>
+  const conflicted = first.conflicted && conflicts(decodeTree(first.tree)).length > 0
+  // Two documents for one account: nobody can tell which counts.
+  return readUserDocument(body, conflicted || second !== undefined)
 }
 
 /** A users database that is being deleted holds nobody. */

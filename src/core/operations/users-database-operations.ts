@@ -1,9 +1,13 @@
 /**
  * The users database for one user: the same operations, with its own rules in front. Passwords become hashes, documents
  * must look like accounts, and those who are no admins see and change their own document only.
+ *
+ * What is hidden is not there: every way of asking for somebody else's account is answered as for a name that nobody
+ * has, so that no answer tells which names exist. (Trying to create an account does, as long as everybody may.)
  */
 import { randomBytes } from 'node:crypto'
 import { Failure, isFailure } from '../../base/errors.ts'
+import { userNameOfId } from '../../base/product-names.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
 import { isDatabaseAdmin, serverAdminCheck } from '../auth/authorize.ts'
 import type { HashQueue } from '../auth/hash-queue.ts'
@@ -18,13 +22,19 @@ import {
   viewUserDocument,
   withPasswordFields,
 } from '../auth/users-database.ts'
-import type { EditResult } from '../database/commit-edits.ts'
-import { loadDocument } from '../database/load-documents.ts'
+import type { EditResult, JudgedState } from '../database/commit-edits.ts'
+import { loadDocuments } from '../database/load-documents.ts'
+import type { LocalDocument } from '../database/local-documents.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import { fromParts } from '../document/incoming-document.ts'
 import type { Revision } from '../document/revision.ts'
+import type { RevisionDifference } from './compare-revisions.ts'
 import { type DatabaseParts, PlainDatabaseOperations } from './database-operations.ts'
+import type { KeyedListing, Listing, ListingRange, Namespace } from './list-documents.ts'
+import { narrowedKeyedListing, narrowedListing } from './narrowed-rows.ts'
+import type { OpenedView } from './query-view.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
+import type { ViewInfo } from './view-info.ts'
 import { type DocumentWrite, isDesign, isLocal } from './write-documents.ts'
 
 export interface UsersDatabaseParts extends DatabaseParts {
@@ -54,8 +64,18 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
   }
 
   override async readDocument(id: string, options?: ReadOptions): Promise<DocumentView> {
-    if (isDesign(id)) this.#shown({ id, body: EMPTY_BODY })
-    return this.#narrowed(await super.readDocument(id, options))
+    this.#requireDesignReader(id)
+    const view = this.#isHidden(id)
+      ? undefined
+      : this.#narrowed(await super.readDocument(id, options))
+    if (view === undefined) throw missing()
+    return view
+  }
+
+  /** They are of use to replicators only, and these read lists. */
+  override async readLocalDocument(id: string): Promise<LocalDocument> {
+    if (!this.#isAdmin) throw missing()
+    return await super.readLocalDocument(id)
   }
 
   override async openRevisions(
@@ -63,14 +83,71 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
     wanted: 'all' | readonly Revision[],
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined> {
-    const opened = await super.openRevisions(id, wanted, options)
-    return opened?.map(each => ('ok' in each ? { ok: this.#narrowed(each.ok) } : each))
+    this.#requireDesignReader(id)
+    const opened = this.#isHidden(id) ? undefined : await super.openRevisions(id, wanted, options)
+    const isSeen = opened?.every(each => 'missing' in each || this.#narrowed(each.ok) !== undefined)
+    if (opened === undefined || !isSeen) {
+      return wanted === 'all' ? undefined : wanted.map(rev => ({ missing: rev }))
+    }
+    return opened.map(each => ('ok' in each ? { ok: this.#narrowed(each.ok) ?? each.ok } : each))
+  }
+
+  override async listDocuments(namespace: Namespace, range: ListingRange): Promise<Listing> {
+    this.#requireNamespace(namespace)
+    const listing = await super.listDocuments(namespace, range)
+    return this.#isAdmin ? listing : narrowedListing(listing, view => this.#seen(view))
+  }
+
+  override async listNamedDocuments(
+    namespace: Namespace,
+    ids: readonly (string | undefined)[],
+  ): Promise<KeyedListing> {
+    this.#requireNamespace(namespace)
+    const listing = await super.listNamedDocuments(namespace, ids)
+    return this.#isAdmin ? listing : narrowedKeyedListing(listing, view => this.#seen(view))
+  }
+
+  /** Of others' accounts everything is missing, whether they exist or not. */
+  override async compareRevisions(
+    offered: ReadonlyMap<string, readonly Revision[]>,
+  ): Promise<readonly RevisionDifference[]> {
+    const asked = [...offered].filter(([id]) => !this.#isHidden(id))
+    const compared = await super.compareRevisions(new Map(asked))
+    const byId = new Map(compared.map(difference => [difference.id, difference]))
+    return [...offered].flatMap(([id, missing]) => {
+      if (this.#isHidden(id)) return { id, missing, possibleAncestors: [] }
+      return byId.get(id) ?? []
+    })
+  }
+
+  /** Views show what their functions emit, of everybody. */
+  override openView(design: string, view: string): Promise<OpenedView> {
+    this.#requireDesignReader(`_design/${design}`)
+    return super.openView(design, view)
+  }
+
+  override viewInfo(design: string): Promise<ViewInfo> {
+    this.#requireDesignReader(`_design/${design}`)
+    return super.viewInfo(design)
   }
 
   override async writeDocuments(
     writes: readonly DocumentWrite[],
     mode: EditMode,
   ): Promise<EditResult[]> {
+    const results = await this.#writeOnce(writes, mode)
+    // What a replicator sends cannot be in conflict: it is judged anew if the account changed since it was.
+    for (let attempt = 1; mode === 'replicated' && attempt <= writes.length + SPARE; attempt++) {
+      const again = results.flatMap((result, at) => (isJudgedAnew(result, writes[at]) ? at : []))
+      if (again.length === 0) break
+      const some = again.map(at => writes[at] as DocumentWrite)
+      const repeated = await this.#writeOnce(some, mode)
+      for (const [index, at] of again.entries()) results[at] = repeated[index] as EditResult
+    }
+    return results
+  }
+
+  async #writeOnce(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
     const results: (EditResult | undefined)[] = []
     const accepted: DocumentWrite[] = []
     for (const write of writes) {
@@ -93,17 +170,24 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
     const { id, document } = write
     usersWriteGate(id, this.user, this.#isAdmin)
     if (isDesign(id) || isLocal(id)) return write
-    const stored = await loadDocument(this.database, id)
+    const twin = twinUserId(id)
+    const [stored, other] = await loadDocuments(
+      this.database,
+      twin === undefined ? [id] : [id, twin],
+    )
     const old = stored === undefined || stored.deleted ? undefined : parseBody(stored.body)
-    if (old === undefined && !document.deleted) await this.#refuseTwin(id)
+    // One account, two spellings of its id: whoever comes second is refused, or they could take it over.
+    if (old === undefined && !document.deleted && other?.deleted === false) refuseTwin(id)
     const given = parseBody(document.body)
     const fields = document.deleted ? undefined : await this.#hashed(given)
     const body = fields === undefined ? given : withPasswordFields(given, fields)
     const { user } = this
     validateUserWrite({ id, body, deleted: document.deleted, old, user, isAdmin: this.#isAdmin })
-    if (fields === undefined) return write
-    const hashed = fromParts({ body, deleted: document.deleted })
-    return { ...write, document: { ...document, body: hashed.body, bodyTerm: hashed.bodyTerm } }
+    const judgedBy: JudgedState[] = [{ id, winner: stored?.winner }]
+    if (twin !== undefined && old === undefined) judgedBy.push({ id: twin, winner: other?.winner })
+    if (fields === undefined) return { ...write, judgedBy }
+    const { body: bytes, bodyTerm } = fromParts({ body, deleted: document.deleted })
+    return { ...write, judgedBy, document: { ...document, body: bytes, bodyTerm } }
   }
 
   #hashed(body: UserBody) {
@@ -114,18 +198,32 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
     )
   }
 
-  /** One account, two spellings of its id: whoever comes second is refused, or they could take it over. */
-  async #refuseTwin(id: string): Promise<void> {
-    const twin = twinUserId(id)
-    const stored = twin === undefined ? undefined : await loadDocument(this.database, twin)
-    if (stored !== undefined && !stored.deleted) refuseTwin(id)
+  /** Fails for those who may not see design documents, where it is one, and for its views. */
+  #requireDesignReader(id: string): void {
+    if (isDesign(id)) this.#shown({ id, body: EMPTY_BODY })
   }
 
-  #narrowed(view: DocumentView): DocumentView {
+  #requireNamespace(namespace: Namespace): void {
+    if (namespace !== 'all' && !this.#isAdmin) serverAdminCheck(this.user)
+  }
+
+  /** Nothing of it is for this user, whatever is in it. */
+  #isHidden(id: string): boolean {
+    if (this.#isAdmin || this.#settings.usersDbPublic) return false
+    return this.user.name === null || userNameOfId(id) !== this.user.name
+  }
+
+  /** As `#narrowed`, for documents of a list: design and local ones are left out. */
+  #seen(view: DocumentView): DocumentView | undefined {
+    return isDesign(view.id) || isLocal(view.id) ? undefined : this.#narrowed(view)
+  }
+
+  /** What the user may see of a document; the same view where that is all of it. */
+  #narrowed(view: DocumentView): DocumentView | undefined {
     if (this.#isAdmin) return view
     const shown = this.#shown({ id: view.id, body: parseBody(view.body) })
     if (shown.kind === 'full') return view
-    if (shown.kind === 'hidden') throw new Failure('document_missing', { reason: 'missing' })
+    if (shown.kind === 'hidden') return undefined
     const { id, rev, deleted } = view
     return { id, rev, deleted, body: Buffer.from(JSON.stringify(shown.body)), attachments: [] }
   }
@@ -134,6 +232,15 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
     return viewUserDocument({ id, body, user: this.user, isAdmin: this.#isAdmin }, this.#settings)
   }
 }
+
+/** Each round settles one of several revisions of an account at the least, unless somebody else was faster. */
+const SPARE = 5
+
+/** Uploads of a write that failed are gone, so such a write cannot be repeated here. */
+const isJudgedAnew = (result: EditResult, write: DocumentWrite | undefined): boolean =>
+  !result.ok && result.failure.detail.judgedAnew === true && (write?.attachments ?? []).length === 0
+
+const missing = (): Failure => new Failure('document_missing', { reason: 'missing' })
 
 const EMPTY_BODY: UserBody = {}
 

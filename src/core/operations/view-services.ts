@@ -57,7 +57,7 @@ export function makeViewServices(
     collator,
     makers: indexKindMakers(parts, collator),
     cacheBytesMax: parts.cacheBytesMax,
-    sortBytesMax: SORT_BYTES_MAX,
+    sortBytesMax: () => configuration.get(SETTINGS.indexSortBytes),
   })
   const services = {
     designs,
@@ -106,6 +106,3 @@ function collatorOnce(): () => Collator {
     return collator
   }
 }
-
-/** Memory for the rows of a first build; beyond it they are sorted in runs on disk. */
-const SORT_BYTES_MAX = 96 * 1024 * 1024

@@ -12,7 +12,7 @@ import {
   type ViewDefinition,
 } from '../document/design-document.ts'
 import type { IndexDefinition, IndexKind, IndexKindMaker } from '../indexing/index-kind.ts'
-import type { DocumentRows, EmittedRow } from '../indexing/index-rows.ts'
+import { type DocumentRows, SlicedRow } from '../indexing/index-rows.ts'
 import type { TreeDefinition } from '../indexing/index-tree.ts'
 import type { MappedBatch } from '../sandbox/reply-text.ts'
 import type { Sandbox, ViewGroup } from '../sandbox/sandbox.ts'
@@ -130,13 +130,10 @@ function rowsOfBatch(
   const { bytes } = batch
   const lists = documents.map(({ id }) => ({
     id,
-    rows: Array.from({ length: viewCount }, (): EmittedRow[] => []),
+    rows: Array.from({ length: viewCount }, (): SlicedRow[] => []),
   }))
   batch.forEachRow(({ document, view, start, keyEnd, valueEnd }) => {
-    lists[document]?.rows[view]?.push({
-      keyText: bytes.subarray(start, keyEnd),
-      valueText: bytes.subarray(keyEnd + 1, valueEnd),
-    })
+    lists[document]?.rows[view]?.push(new SlicedRow(bytes, start, keyEnd, keyEnd + 1, valueEnd))
   })
   return lists
 }

@@ -145,9 +145,7 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     if (!wantsPage || target === '') return undefined
     const back = encodeURIComponent(request.target)
     const location = `${target}?return=${back}&reason=${encodeURIComponent(String(reason))}`
-    const host = request.header('host') ?? 'localhost'
-    const scheme = request.isTls ? 'https' : 'http'
-    return { status: 302, headers: ['Location', `${scheme}://${host}${location}`] }
+    return { status: 302, headers: ['Location', request.origin + location] }
   }
 
   #challenge(request: HttpRequest): string[] {

@@ -39,6 +39,7 @@ const ROWS = {
     reason: 'You are not authorized to access this db.',
   },
   forbidden: { status: 403, error: 'forbidden' },
+  rate_limited: { status: 429, error: 'too_many_requests', reason: 'Too Many Requests' },
   database_missing: { status: 404, error: 'not_found' },
   database_exists: {
     status: 412,

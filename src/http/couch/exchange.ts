@@ -96,8 +96,7 @@ export class Exchange {
 
   /** The URL of a path on this server as the client sees it. */
   url(path: string): string {
-    const host = this.request.header('host') ?? 'localhost'
-    return `${this.request.isTls ? 'https' : 'http'}://${host}${path}`
+    return this.request.origin + path
   }
 
   /** The body as JSON, for bodies where exact numbers do not matter. */

@@ -11,6 +11,7 @@ import { Failure } from '../../base/errors.ts'
 import { type AcceptedType, accepts, namesType, parseAccept } from './accept.ts'
 import { ClientGone, RequestBody } from './request-body.ts'
 import { RequestIds } from './request-id.ts'
+import { NO_PROXIES, type TrustedProxies } from './trusted-proxies.ts'
 import { type ParsedUrl, parseUrl, Query, URL_DEFAULTS, type UrlOptions } from './url.ts'
 
 export interface RequestOptions {
@@ -21,6 +22,7 @@ export interface RequestOptions {
   readonly bodyBytesMax: number
   /** A client that sends nothing of its body for so long is cut off. */
   readonly bodyIdleMs: number
+  readonly trustedProxies: TrustedProxies
 }
 
 export const REQUEST_DEFAULTS: RequestOptions = {
@@ -28,6 +30,7 @@ export const REQUEST_DEFAULTS: RequestOptions = {
   requestIdHeaders: ['x-request-id'],
   bodyBytesMax: 4_294_967_296,
   bodyIdleMs: 120_000,
+  trustedProxies: NO_PROXIES,
 }
 
 /** What requests of one server share. */
@@ -170,12 +173,30 @@ export class HttpRequest {
     return semicolon < 0 ? value.trim() : value.slice(0, semicolon).trim()
   }
 
+  /** Of the client, as far as proxies that are trusted tell. */
   get peerAddress(): string {
-    return this.message.socket.remoteAddress ?? ''
+    const { remoteAddress = '' } = this.message.socket
+    return this.scope.options.trustedProxies.clientOf(remoteAddress, name => this.#sent(name))
   }
 
+  /** The client's connection is encrypted: ours, or that to a trusted proxy. */
   get isTls(): boolean {
-    return 'encrypted' in this.message.socket
+    const { socket } = this.message
+    if ('encrypted' in socket) return true
+    return this.scope.options.trustedProxies.saysTls(socket.remoteAddress, name => this.#sent(name))
+  }
+
+  /** Scheme and host under which the client knows this server. */
+  get origin(): string {
+    const { remoteAddress } = this.message.socket
+    const told = this.scope.options.trustedProxies.hostOf(remoteAddress, name => this.#sent(name))
+    return `${this.isTls ? 'https' : 'http'}://${told ?? this.header('host') ?? 'localhost'}`
+  }
+
+  /** A header as it was sent, whatever a rewrite made of it. */
+  #sent(name: string): string | undefined {
+    const value = this.message.headers[name]
+    return typeof value === 'object' ? value.join(', ') : value
   }
 
   get requestId(): string {

@@ -157,7 +157,7 @@ emit([visited, visitMs], null);
 const OTHER_VIEWS: Readonly<Record<string, ViewDefinition>> = {
   doc_by_type: view(`
 if (doc.type === 'translations') {
-  emit(['translations', !!doc.enabled], { code: doc.code, name: doc.name });
+  emit(['translations', doc.enabled], { code: doc.code, name: doc.name });
 } else emit([doc.type], null);
 `),
   docs_by_id_lineage: view(
@@ -165,7 +165,7 @@ if (doc.type === 'translations') {
 var ids = isContact ? [doc._id].concat(chain(doc.parent))
   : isReport ? [doc._id].concat(chain(doc.contact)) : [];
 ids.forEach(function (id, depth) {
-  emit([doc._id, depth], depth === 0 ? null : { _id: id });
+  emit([doc._id, depth], isReport && depth === 0 ? null : { _id: id });
 });
 `,
     IS_CONTACT,

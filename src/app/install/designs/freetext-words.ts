@@ -4,7 +4,14 @@
  * Words and `name:value` pairs, each once a document; those too short or too long to be searched for are left out. The
  * indexes order by bytes, so that a range of keys is exactly the words with a common beginning, in every script.
  */
-import { IS_CONTACT, IS_RECORD, mapFunction, SORT_TEXT, TYPE_ID, type ViewDefinition } from './map-function.ts'
+import {
+  IS_CONTACT,
+  IS_RECORD,
+  mapFunction,
+  SORT_TEXT,
+  TYPE_ID,
+  type ViewDefinition,
+} from './map-function.ts'
 
 const WORDS = `
 var seen = {};

@@ -53,9 +53,9 @@ const WORD =
 const LETTERS = /[\p{L}\p{M}]+/gu
 const EMAIL = /[\p{L}\p{N}._%+-]+@[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+/gu
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}]/u
-const DICTIONARY =
-  /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
-const CHARACTER = /[\p{Script=Han}\p{Script=Hiragana}]\p{M}*|[^\p{Script=Han}\p{Script=Hiragana}]+/gu
+const DICTIONARY = /[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+const CHARACTER =
+  /[\p{Script=Han}\p{Script=Hiragana}]\p{M}*|[^\p{Script=Han}\p{Script=Hiragana}]+/gu
 
 const folded = (text: string): string => text.normalize('NFKC').toLowerCase()
 const cut = (term: string): string => term.slice(0, TERM_CHARS_MAX)

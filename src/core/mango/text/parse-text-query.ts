@@ -175,7 +175,8 @@ class Parser {
     const named = this.#fieldName()
     if (named === '*') {
       const star = this.#next()
-      if (star?.kind === 'word' && star.text === '*') return this.#boosted({ kind: 'everything', boost: 1 })
+      if (star?.kind === 'word' && star.text === '*')
+        return this.#boosted({ kind: 'everything', boost: 1 })
       throw invalid('The only query over all fields is *:*')
     }
     return this.#boosted(this.#primary(named ?? field, depth))

@@ -6,10 +6,11 @@
  *     [field]         [length]               the document has the field
  *     []              [0]                    the document is in the index
  *   values, in the order of views
- *     [field, value]  null                   texts, numbers, booleans and null, whole
+ *     [field, value]  null                   texts, numbers, booleans and null, whole; [] and {} for any array and object
  *     [field:length, n]  null                arrays, where their lengths are indexed
  *
- * Terms answer `$text`, values the other conditions of selectors. Elements of arrays stand under the name of the array.
+ * Terms answer `$text`, values the other conditions of selectors: whatever type a definition gives a field, all its
+ * values are there, so that no match is missed. Elements of arrays stand under the name of the array.
  * `$default` is all text together. Special members are in the index only when the definition names them.
  */
 import type { EmittedRow } from '../../indexing/index-rows.ts'
@@ -17,6 +18,7 @@ import type { TextFieldType, TextIndex } from '../index-definition.ts'
 import { isJsonArray, isJsonObject, type JsonValue } from '../json-value.ts'
 import { compileMatcher, type MatchSettings } from '../match.ts'
 import { type Analyzer, parseAnalyzer } from './analyzer.ts'
+import { plainField } from './field-name.ts'
 
 export const DEFAULT_FIELD = '$default'
 
@@ -48,10 +50,9 @@ export function fieldAnalyzers(index: TextIndex): (field: string) => Analyzer {
   return field => (field === DEFAULT_FIELD ? ofDefault : own(field))
 }
 
-/** The name of a field as rows spell it: `tags.[]` are the elements of `tags`. */
-export const plainField = (name: string): string => name.replaceAll('.[]', '')
-
-function knownFields({ fields }: TextIndex): ReadonlyMap<string, ReadonlySet<TextFieldType>> | undefined {
+function knownFields({
+  fields,
+}: TextIndex): ReadonlyMap<string, ReadonlySet<TextFieldType>> | undefined {
   if (fields === 'all') return undefined
   const known = new Map<string, Set<TextFieldType>>()
   for (const { name, type } of fields) {
@@ -93,26 +94,31 @@ class DocumentText {
 
   /** The walk is as deep as the document, which the server has bounded. */
   #add(field: string, value: JsonValue): void {
+    const isKnown = this.#known === undefined || this.#known.has(field)
     if (isJsonArray(value)) {
-      if (this.#index.arrayLengths) this.#addValue(`${field}:length`, value.length)
+      if (isKnown) this.#addArray(field, value)
       for (const item of value) this.#add(field, item)
     } else if (isJsonObject(value)) {
+      if (isKnown) this.#addValue(field, {})
       for (const [name, item] of Object.entries(value)) {
         this.#add(`${field}.${escaped(name)}`, item)
       }
-    } else if (this.#knows(field, value)) {
+    } else if (isKnown) {
       this.#addValue(field, value)
-      if (typeof value === 'string') {
+      if (typeof value === 'string' && this.#isText(field)) {
         this.#addText(field, value)
         if (this.#index.defaultField.enabled) this.#addText(DEFAULT_FIELD, value)
       }
     }
   }
 
-  #knows(field: string, value: JsonValue): boolean {
-    if (this.#known === undefined) return true
-    const types = this.#known.get(field)
-    return types !== undefined && (value === null || types.has(typeof value as TextFieldType))
+  #isText(field: string): boolean {
+    return this.#known === undefined || this.#known.get(field)?.has('string') === true
+  }
+
+  #addArray(field: string, value: readonly JsonValue[]): void {
+    this.#addValue(field, [])
+    if (this.#index.arrayLengths) this.#addValue(`${field}:length`, value.length)
   }
 
   #addValue(field: string, value: JsonValue): void {

@@ -140,16 +140,21 @@ describe('views', () => {
     const plain = await rowsOf('/options/_design/plain/_view/all')
     assert.deepEqual(plain.rows, [{ id: 'a', key: 'a', value: null }])
     const rich = await rowsOf('/options/_design/rich/_view/all')
-    assert.deepEqual(rich.rows.map(({ id, value }) => [id, value]), [
-      ['_design/plain', 2],
-      ['_design/rich', 3],
-      ['a', 1],
-    ])
+    assert.deepEqual(
+      rich.rows.map(({ id, value }) => [id, value]),
+      [
+        ['_design/plain', 2],
+        ['_design/rich', 3],
+        ['a', 1],
+      ],
+    )
   })
 
   it('answer 304 until their rows change', async () => {
     await put('/tags', undefined)
-    await put('/tags/_design/d', { views: { n: { map: 'function (doc) { if (doc.n) emit(doc.n) }' } } })
+    await put('/tags/_design/d', {
+      views: { n: { map: 'function (doc) { if (doc.n) emit(doc.n) }' } },
+    })
     await put('/tags/a', { n: 1 })
     const first = await server.ask('GET', '/tags/_design/d/_view/n')
     const headers = { 'If-None-Match': String(first.headers.etag) }

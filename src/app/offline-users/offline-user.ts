@@ -1,0 +1,67 @@
+/**
+ * Whom a scope is made for: a user with the places he works for and the person he is. Read from his account and his
+ * settings document; or made up, for those who ask how much somebody would replicate.
+ */
+import { type Document, idIn } from '../documents/document.ts'
+import type { DocumentDatabase } from '../documents/document-database.ts'
+import { findAccount, userSettingsIds } from '../users/account-documents.ts'
+import type { Subject } from './replication-keys.ts'
+
+export interface OfflineUser {
+  /** Undefined for somebody made up. */
+  readonly name: string | undefined
+  readonly roles: readonly string[]
+  readonly contactId: string | undefined
+  readonly facilityIds: readonly string[]
+  /** His settings document; under more than one id where the product's other name may have been used. */
+  readonly settingsIds: readonly string[]
+  /** Ids and short codes of his places and of himself. */
+  readonly own: ReadonlySet<Subject>
+}
+
+export interface OfflineUserSource {
+  readonly data: DocumentDatabase
+  /** Accounts. */
+  readonly users: DocumentDatabase
+}
+
+/** Somebody without an account has no places: he sees what everybody sees. */
+export async function loadOfflineUser(
+  { data, users }: OfflineUserSource,
+  { name, roles }: { readonly name: string; readonly roles: readonly string[] },
+): Promise<OfflineUser> {
+  const account = await findAccount(users, name)
+  const contactId = idIn(account?.contact_id)
+  const facilityIds = facilityIdsOf(account)
+  const settingsIds = userSettingsIds(name)
+  const own = await ownSubjects(data, facilityIds, contactId)
+  return { name, roles, contactId, facilityIds, settingsIds, own }
+}
+
+/** Somebody who might exist: tasks, which are kept by user name, are never his. */
+export async function imagineOfflineUser(
+  data: DocumentDatabase,
+  imagined: Pick<OfflineUser, 'roles' | 'facilityIds' | 'contactId'>,
+): Promise<OfflineUser> {
+  const own = await ownSubjects(data, imagined.facilityIds, imagined.contactId)
+  return { name: undefined, settingsIds: [], own, ...imagined }
+}
+
+/** Accounts of long ago have one id instead of a list. */
+export const facilityIdsOf = (account: Document | undefined): string[] =>
+  [account?.facility_id].flat().filter(id => typeof id === 'string' && id !== '') as string[]
+
+async function ownSubjects(
+  data: DocumentDatabase,
+  facilityIds: readonly string[],
+  contactId: string | undefined,
+): Promise<Set<Subject>> {
+  const ids = contactId === undefined ? facilityIds : [...facilityIds, contactId]
+  const own = new Set<Subject>(ids)
+  for (const document of (await data.getMap(ids)).values()) {
+    for (const code of [document.patient_id, document.place_id]) {
+      if (code) own.add(code as Subject)
+    }
+  }
+  return own
+}

@@ -1,0 +1,355 @@
+/**
+ * Candidates of a `_find` from a text index. Without `$text` and without a sort they come in order of their ids, as they
+ * are found. Else they are ranked: by score, the highest first, or by the fields of the sort. Ranking goes over all
+ * matches and keeps the best ones of a page; a page too long to be kept is made of several such rounds.
+ */
+import type { Collator } from '../../base/collate/collator.ts'
+import type { OpenIndex } from '../indexing/open-indexes.ts'
+import { type Bookmark, invalidBookmark } from '../mango/bookmark.ts'
+import { isFound, parseFieldPath, readField } from '../mango/field-path.ts'
+import type { TextIndex } from '../mango/index-definition.ts'
+import { type Compare, isJsonArray, type JsonValue } from '../mango/json-value.ts'
+import type { TextPlace } from '../mango/mango-kind.ts'
+import { compileMatcher, type Matcher, type TextTest } from '../mango/match.ts'
+import type { FindOptions } from '../mango/options.ts'
+import { PlanRun } from '../mango/run-plan.ts'
+import type { Selector } from '../mango/selector.ts'
+import type { WantedMembers } from '../mango/selector-document.ts'
+import type { SortField } from '../mango/sort.ts'
+import { BestOf } from '../mango/text/best-of.ts'
+import { afterId, type DocStream, idKey, idOfKey } from '../mango/text/doc-stream.ts'
+import { boundingStream, textStream } from '../mango/text/selector-stream.ts'
+import { TextSearcher } from '../mango/text/text-searcher.ts'
+import { recordsById } from './find-by-key.ts'
+import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
+import type { DatabaseOperations } from './operations.ts'
+import type { DocumentView } from './read-document.ts'
+
+export interface TextScan {
+  readonly definition: TextIndex
+  readonly open: OpenIndex
+  readonly place: TextPlace
+  readonly collator: Collator
+  readonly compare: Compare
+  readonly options: FindOptions
+  readonly wanted: WantedMembers
+  readonly now: () => number
+  readonly pause: () => Promise<void>
+}
+
+export interface TextCandidates {
+  readonly rows: AsyncIterable<readonly FoundRow[]>
+  readonly matches: Matcher
+  /** Rows looked at before those that were given. */
+  readonly ranked: { examined: number }
+}
+
+/** Rows looked at and documents read in one go. */
+const BATCH_COUNT = 200
+/** Matches that are kept for one round of ranking. */
+const RANKED_MAX = 10_000
+const SLICE_MS = 10
+
+export async function candidatesByText(
+  operations: DatabaseOperations,
+  scan: TextScan,
+): Promise<TextCandidates> {
+  const { options, compare } = scan
+  if (options.bookmark !== undefined && options.bookmark.kind !== 'text') {
+    throw invalidBookmark(options.bookmarkText)
+  }
+  const search = await TextHits.open(scan)
+  const matches = compileMatcher(options.selector, { compare, isText: test => search.isText(test) })
+  const isRanked = search.hasTexts || options.sort.length > 0
+  const ranked = { examined: 0 }
+  const rows = isRanked
+    ? rankedRows(operations, scan, { search, matches, ranked })
+    : rowsInOrder(operations, scan, search, afterBookmark(options.bookmark))
+  return { rows, matches, ranked }
+}
+
+const afterBookmark = (bookmark: Bookmark | undefined): string =>
+  bookmark === undefined ? '' : afterId(idKey(bookmark.id))
+
+interface Hit {
+  readonly id: string
+  readonly score: number
+  /** Of each `$text` of the selector, whether it is true. */
+  readonly truths: readonly boolean[]
+}
+
+/** The documents that may match, with what the `$text`s of the selector say about each. */
+class TextHits {
+  readonly #open: () => Promise<{ driver: DocStream; texts: readonly DocStream[] }>
+  readonly #tests: readonly TextTest[]
+  #truths: readonly boolean[] = []
+
+  private constructor(
+    tests: readonly TextTest[],
+    open: () => Promise<{ driver: DocStream; texts: readonly DocStream[] }>,
+  ) {
+    this.#tests = tests
+    this.#open = open
+  }
+
+  static async open(scan: TextScan): Promise<TextHits> {
+    const { definition, compare, options } = scan
+    const searcher = searcherOf(scan)
+    const tests = textTests(options.selector)
+    // Fails now, and not in the middle of an answer, when a query cannot be parsed.
+    for (const test of tests) await textStream(searcher, test)
+    return new TextHits(tests, async () => {
+      const bound = await boundingStream({ searcher, definition, compare }, options.selector)
+      const texts: DocStream[] = []
+      for (const test of tests) texts.push(await textStream(searcher, test))
+      return { driver: bound ?? searcher.everything(), texts }
+    })
+  }
+
+  get hasTexts(): boolean {
+    return this.#tests.length > 0
+  }
+
+  /** For the matcher: about the document it was last told of. */
+  isText(test: TextTest): boolean {
+    return this.#truths[this.#tests.indexOf(test)] ?? true
+  }
+
+  tell(truths: readonly boolean[]): void {
+    this.#truths = truths
+  }
+
+  async *batches(from: string): AsyncGenerator<Hit[], void, undefined> {
+    const { driver, texts } = await this.#open()
+    let hits: Hit[] = []
+    await driver.seek(from)
+    while (driver.id !== undefined) {
+      const { id } = driver
+      let score = 0
+      const truths: boolean[] = []
+      for (const text of texts) {
+        await text.seek(id)
+        const isTrue = text.id === id
+        truths.push(isTrue)
+        if (isTrue) score += text.score()
+      }
+      hits.push({ id: idOfKey(id), score, truths })
+      if (hits.length === BATCH_COUNT) {
+        yield hits
+        hits = []
+      }
+      await driver.seek(afterId(id))
+    }
+    if (hits.length > 0) yield hits
+  }
+}
+
+function searcherOf({ definition, open, place, collator, now, pause }: TextScan): TextSearcher {
+  let endMs = now() + SLICE_MS
+  const rest = async (): Promise<void> => {
+    await pause()
+    endMs = now() + SLICE_MS
+  }
+  const pace = () => (now() < endMs ? undefined : rest())
+  return new TextSearcher({ definition, index: open.index, ...place, collator, pace })
+}
+
+function textTests(selector: Selector): readonly TextTest[] {
+  switch (selector.kind) {
+    case 'text':
+      return [selector]
+    case 'not':
+      return textTests(selector.selector)
+    case 'and':
+    case 'or':
+    case 'nor':
+      return selector.parts.flatMap(textTests)
+    default:
+      return []
+  }
+}
+
+/** A document that a text index named. */
+class TextRow implements FoundRow {
+  readonly id: string
+  readonly key: JsonValue
+  readonly #record: RecordRow | ViewRow | undefined
+  readonly #before: () => void
+
+  constructor(
+    hit: { id: string; key: JsonValue },
+    record: RecordRow | ViewRow | undefined,
+    before: () => void,
+  ) {
+    this.id = hit.id
+    this.key = hit.key
+    this.#record = record
+    this.#before = before
+  }
+
+  document(): JsonValue | undefined {
+    this.#before()
+    return this.#record?.document()
+  }
+
+  view(): DocumentView | undefined {
+    return this.#record?.view()
+  }
+}
+
+async function* rowsInOrder(
+  operations: DatabaseOperations,
+  { wanted }: TextScan,
+  search: TextHits,
+  from: string,
+): AsyncGenerator<readonly TextHitRow[], void, undefined> {
+  for await (const hits of search.batches(from)) {
+    const records = await recordsById(
+      operations,
+      hits.map(({ id }) => id),
+      wanted,
+    )
+    yield hits.map((hit, at) => new TextHitRow(hit, records[at], () => search.tell(hit.truths)))
+  }
+}
+
+class TextHitRow extends TextRow {
+  readonly hit: Hit
+
+  constructor(hit: Hit, record: RecordRow | ViewRow | undefined, before: () => void) {
+    super({ id: hit.id, key: [] }, record, before)
+    this.hit = hit
+  }
+}
+
+/** What a row is ranked by: smaller comes first, an absent value last. */
+interface Rank {
+  readonly id: string
+  readonly idKey: string
+  readonly truths: readonly boolean[]
+  readonly values: readonly JsonValue[]
+  readonly keys: readonly (Buffer | number | undefined)[]
+}
+
+async function* rankedRows(
+  operations: DatabaseOperations,
+  scan: TextScan,
+  { search, matches, ranked }: { search: TextHits } & Pick<TextCandidates, 'matches' | 'ranked'>,
+): AsyncGenerator<readonly FoundRow[], void, undefined> {
+  const { options, wanted, now, pause } = scan
+  const ranking = new Ranking(options.sort, scan.collator)
+  let after = options.bookmark && ranking.ofBookmark(options.bookmark, options.bookmarkText)
+  // One more than wanted, so that the page knows whether it is the last.
+  let left = options.skip + options.limit + 1
+  while (left > 0) {
+    const best = new BestOf<Rank>(Math.min(left, RANKED_MAX), (a, b) => ranking.compare(a, b))
+    const run = new PlanRun<TextHitRow>({
+      matches,
+      skip: 0,
+      limit: Number.MAX_SAFE_INTEGER,
+      now,
+      pause,
+    })
+    for await (const found of run.matches(rowsInOrder(operations, scan, search, ''))) {
+      for (const { candidate, document } of found) {
+        const rank = ranking.of(candidate.hit, document)
+        if (after === undefined || ranking.compare(rank, after) > 0) best.add(rank)
+      }
+    }
+    ranked.examined += run.examined
+    const sorted = best.sorted()
+    for (let at = 0; at < sorted.length; at += BATCH_COUNT) {
+      const part = sorted.slice(at, at + BATCH_COUNT)
+      const records = await recordsById(
+        operations,
+        part.map(({ id }) => id),
+        wanted,
+      )
+      // What else the selector says is looked at again: they may have changed since.
+      yield part.map(
+        ({ id, values, truths }, index) =>
+          new TextRow({ id, key: values }, records[index], () => search.tell(truths)),
+      )
+    }
+    left -= sorted.length
+    after = sorted.at(-1)
+    if (sorted.length < RANKED_MAX) return
+  }
+}
+
+class Ranking {
+  readonly #fields: readonly { path: readonly string[]; type: string | undefined; sign: number }[]
+  readonly #collator: Collator
+
+  constructor(sort: readonly SortField[], collator: Collator) {
+    this.#fields = sort.map(({ name, direction }) => {
+      const [, plain = name, type] = /^(.*):(string|number)$/s.exec(name) ?? []
+      return { path: parseFieldPath(plain), type, sign: direction === 'desc' ? -1 : 1 }
+    })
+    this.#collator = collator
+  }
+
+  of({ id, score, truths }: Hit, document: JsonValue): Rank {
+    const values =
+      this.#fields.length === 0 ? [score] : this.#fields.map(field => valueOf(document, field))
+    return this.#rank(id, values, truths)
+  }
+
+  /** Values stand in lists of one, so that an absent one can be told from null. */
+  #rank(id: string, values: readonly JsonValue[], truths: readonly boolean[]): Rank {
+    const keys =
+      this.#fields.length === 0
+        ? [values[0] as number]
+        : values.map(value => {
+            const [only] = value as readonly JsonValue[]
+            return only === undefined ? undefined : this.#collator.sortKeyOfValue(only)
+          })
+    return { id, idKey: idKey(id), truths, values, keys }
+  }
+
+  ofBookmark({ id, key }: Bookmark, text: string): Rank {
+    const isOurs = isJsonArray(key) && key.length === Math.max(1, this.#fields.length)
+    const isScore = this.#fields.length === 0
+    const isRight =
+      isOurs && key.every(value => (isScore ? typeof value === 'number' : isJsonArray(value)))
+    if (!isRight) throw invalidBookmark(text)
+    return this.#rank(id, key, [])
+  }
+
+  compare(a: Rank, b: Rank): number {
+    for (const [at, one] of a.keys.entries()) {
+      const order = compareKeys(one, b.keys[at])
+      if (order.value !== 0) {
+        return order.isAbsence || this.#fields.length === 0
+          ? order.value
+          : order.value * (this.#fields[at]?.sign ?? 1)
+      }
+    }
+    return a.idKey < b.idKey ? -1 : a.idKey > b.idKey ? 1 : 0
+  }
+}
+
+function compareKeys(
+  one: Buffer | number | undefined,
+  two: Buffer | number | undefined,
+): { value: number; isAbsence: boolean } {
+  if (one === undefined || two === undefined) {
+    return { value: Number(one === undefined) - Number(two === undefined), isAbsence: true }
+  }
+  // The highest score first.
+  if (typeof one === 'number' || typeof two === 'number') {
+    return { value: Number(two) - Number(one), isAbsence: false }
+  }
+  return { value: Buffer.compare(one, two), isAbsence: false }
+}
+
+/** In a list, which is empty when there is none of the type. Of an array the first element counts. */
+function valueOf(
+  document: JsonValue,
+  { path, type }: { path: readonly string[]; type: string | undefined },
+): JsonValue {
+  const found = readField(document, path)
+  const value = isFound(found) && isJsonArray(found) ? found[0] : found
+  if (value === undefined || typeof value === 'symbol') return []
+  return type === undefined || typeof value === type ? [value] : []
+}

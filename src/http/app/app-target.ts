@@ -1,0 +1,12 @@
+/** Which requests are for the application: told from the raw target, before anything of it is parsed. */
+import { applicationDatabase } from '../../base/product-names.ts'
+
+const MAIN = `/+${applicationDatabase()}/+`
+
+/** The API itself, and the few paths below the main database that never were documents. */
+const TARGET = new RegExp(
+  `^(?:/+api|${MAIN}login|${MAIN}password-reset|${MAIN}_design/+${applicationDatabase()}/+_rewrite/+(?:app_settings|update_settings))(?:[/?#]|$)`,
+)
+
+/** @param target with the product's other names replaced already */
+export const isApplicationTarget = (target: string): boolean => TARGET.test(target)

@@ -1,0 +1,110 @@
+/**
+ * The application's whole route table; reads like a contents page. Each line: path, who may by method, handlers. A
+ * literal segment beats a parameter, so `contact/uuid` is a list and any other `contact/…` one contact.
+ */
+import type { AccessRule } from '../../app/access/access-rule.ts'
+import { applicationDatabase } from '../../base/product-names.ts'
+import type { AppHandler, AppRoute } from './app-exchange.ts'
+import { postBulkDelete } from './bulk-delete.ts'
+import { getContact, getContactIds } from './contacts.ts'
+import { contactsByPhone, hydrate } from './hydrate.ts'
+import { getIdentity, postLogin, postPasswordReset } from './login.ts'
+import { getPerson, getPersons, postPeople, postPerson, putPerson } from './people.ts'
+import { getPlace, getPlaces, postPlace, postPlaces, postPlacesId, putPlace } from './places.ts'
+import { getReport, getReportIds, postReport, putReport } from './reports.ts'
+import {
+  getDeprecatedTransitions,
+  getInfo,
+  getLegacySettings,
+  getSettings,
+  putSettings,
+} from './settings.ts'
+
+const MAIN = `/${applicationDatabase()}`
+const LEGACY = `${MAIN}/_design/${applicationDatabase()}/_rewrite`
+
+const EVERYBODY: AccessRule = { everybody: true }
+const LOGGED_IN: AccessRule = {}
+const CONFIGURERS: AccessRule = { all: ['can_edit', 'can_configure'] }
+const READ_CONTACTS: AccessRule = { online: 'permission', all: ['can_view_contacts'] }
+const READ_REPORTS: AccessRule = { online: 'permission', all: ['can_view_reports'] }
+const ONLINE: AccessRule = { online: 'firewall' }
+
+const onlineWithAny = (...any: string[]): AccessRule => ({ online: 'permission', any })
+const withAll = (...all: string[]): AccessRule => ({ all })
+
+type Line = readonly [rule: AccessRule, handler: AppHandler]
+
+function route(path: string, lines: Readonly<Record<string, Line>>, prompts = false): AppRoute {
+  const entries = Object.entries(lines)
+  return {
+    path,
+    methods: Object.fromEntries(entries.map(([method, [, handler]]) => [method, handler])),
+    access: Object.fromEntries(entries.map(([method, [rule]]) => [method, rule])),
+    prompts,
+  }
+}
+
+const PROMPTS = true
+
+export const APP_ROUTES: readonly AppRoute[] = [
+  route('/api/info', { GET: [{ everybody: true, needsNothing: true }, getInfo] }),
+
+  route(
+    '/api/v1/settings',
+    { GET: [LOGGED_IN, getSettings], PUT: [CONFIGURERS, putSettings] },
+    PROMPTS,
+  ),
+  route('/api/v1/settings/deprecated-transitions', { GET: [LOGGED_IN, getDeprecatedTransitions] }),
+  route(`${LEGACY}/app_settings${MAIN}`, { GET: [LOGGED_IN, getLegacySettings] }, PROMPTS),
+  route(
+    `${LEGACY}/app_settings${MAIN}/{path...}`,
+    { GET: [LOGGED_IN, getLegacySettings] },
+    PROMPTS,
+  ),
+  route(`${LEGACY}/update_settings${MAIN}`, { PUT: [CONFIGURERS, putSettings] }, PROMPTS),
+
+  route('/api/v1/contact/uuid', { GET: [READ_CONTACTS, getContactIds] }),
+  route('/api/v1/contact/{uuid}', { GET: [READ_CONTACTS, getContact] }),
+
+  route('/api/v1/person', {
+    GET: [READ_CONTACTS, getPersons],
+    POST: [onlineWithAny('can_create_people', 'can_edit'), postPerson],
+  }),
+  route('/api/v1/person/{uuid}', {
+    GET: [READ_CONTACTS, getPerson],
+    PUT: [onlineWithAny('can_update_people', 'can_edit'), putPerson],
+  }),
+  route('/api/v1/people', { POST: [withAll('can_edit', 'can_create_people'), postPeople] }),
+
+  route('/api/v1/place', {
+    GET: [READ_CONTACTS, getPlaces],
+    POST: [onlineWithAny('can_create_places', 'can_edit'), postPlace],
+  }),
+  route('/api/v1/place/{uuid}', {
+    GET: [READ_CONTACTS, getPlace],
+    PUT: [onlineWithAny('can_update_places', 'can_edit'), putPlace],
+  }),
+  route('/api/v1/places', { POST: [withAll('can_edit', 'can_create_places'), postPlaces] }),
+  route('/api/v1/places/{id}', { POST: [withAll('can_edit', 'can_update_places'), postPlacesId] }),
+
+  route('/api/v1/report', { POST: [onlineWithAny('can_create_records', 'can_edit'), postReport] }),
+  route('/api/v1/report/uuid', { GET: [READ_REPORTS, getReportIds] }),
+  route('/api/v1/report/{uuid}', {
+    GET: [READ_REPORTS, getReport],
+    PUT: [onlineWithAny('can_update_reports', 'can_edit'), putReport],
+  }),
+
+  route('/api/v1/bulk-delete', {
+    POST: [{ online: 'firewall', all: ['can_edit'] }, postBulkDelete],
+  }),
+  route('/api/v1/hydrate', { GET: [ONLINE, hydrate], POST: [ONLINE, hydrate] }),
+  route('/api/v1/contacts-by-phone', {
+    GET: [ONLINE, contactsByPhone],
+    POST: [ONLINE, contactsByPhone],
+  }),
+
+  route(`${MAIN}/login`, { POST: [EVERYBODY, postLogin] }),
+  route(`${MAIN}/login/identity`, { GET: [EVERYBODY, getIdentity] }),
+  route(`${MAIN}/password-reset`, { POST: [EVERYBODY, postPasswordReset] }),
+]
