@@ -43,7 +43,9 @@ function print(label: string, perSecond: number, goal: number | undefined, cpuUs
   const ratio = goal === undefined ? '' : ` (${(perSecond / goal).toFixed(2)} of the goal)`
   const load = loadavg()[0]?.toFixed(1)
   const figure = perSecond.toFixed(0).padStart(8)
-  console.log(`${label.padEnd(22)} ${figure}/s${ratio}, ${cpuUs.toFixed(1)} us CPU each, load ${load}`)
+  console.log(
+    `${label.padEnd(22)} ${figure}/s${ratio}, ${cpuUs.toFixed(1)} us CPU each, load ${load}`,
+  )
 }
 
 const WORDS = 'alpha beta gamma delta epsilon zeta eta theta iota kappa'.split(' ')
@@ -109,17 +111,32 @@ async function measureScan(server: BenchServer, label: string, selector: object)
 
 async function measureText(server: BenchServer): Promise<void> {
   const startedMs = performance.now()
-  const index = { fields: [{ name: 'name', type: 'string' }, { name: 'tags', type: 'string' }] }
+  const index = {
+    fields: [
+      { name: 'name', type: 'string' },
+      { name: 'tags', type: 'string' },
+    ],
+  }
   await ask(server, 'POST', '/bench/_index', { type: 'text', index, ddoc: 't', name: 't' })
   await ask(server, 'POST', '/bench/_find', { selector: { $text: 'nothing' } })
-  print('build of a text index', (DOCUMENT_COUNT * 1000) / (performance.now() - startedMs), undefined, Number.NaN)
+  print(
+    'build of a text index',
+    (DOCUMENT_COUNT * 1000) / (performance.now() - startedMs),
+    undefined,
+    Number.NaN,
+  )
   await measureFind(server, 'text, one in a thousand', n => ({
     selector: { $text: `"name ${n % 1000}"` },
     limit: 20,
   }))
 }
 
-async function ask(server: BenchServer, method: string, path: string, body?: object): Promise<string> {
+async function ask(
+  server: BenchServer,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<string> {
   const headers = { Authorization: server.authorization, 'Content-Type': 'application/json' }
   const url = `http://127.0.0.1:${server.port}${path}`
   const sent = body === undefined ? {} : { body: JSON.stringify(body) }

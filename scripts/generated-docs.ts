@@ -1,7 +1,11 @@
 /** Texts that are printed from tables in the code; a tidy test keeps the files in step (`npm run docs` writes them). */
+
+import type { AccessRule } from '../src/app/access/access-rule.ts'
 import { FAILURES, Failure, type FailureCode } from '../src/base/errors.ts'
 import { defaultIni } from '../src/core/configuration/default-ini.ts'
 import { DIALECTS } from '../src/core/dialect/dialect.ts'
+import { presentFailure as presentAppFailure } from '../src/http/app/error-table.ts'
+import { APP_ROUTES } from '../src/http/app/routes.ts'
 import { presentFailure } from '../src/http/couch/error-table.ts'
 import { ROUTES } from '../src/http/couch/routes.ts'
 
@@ -16,18 +20,21 @@ export function generatedDocs(): Record<string, string> {
 function errorsPage(): string {
   const rows = (Object.keys(FAILURES) as FailureCode[]).map(code => {
     const { status, error } = presentFailure(new Failure(code), DIALECTS.couchdb)
-    return `| \`${code}\` | ${FAILURES[code]} | ${status} | \`${error}\` |`
+    const app = presentAppFailure(new Failure(code))
+    const cells = [`\`${code}\``, FAILURES[code], status, `\`${error}\``, app.status, app.error]
+    return `| ${cells.join(' | ')} |`
   })
   return `# Errors
 
-Printed from \`src/base/errors.ts\` and \`src/http/couch/error-table.ts\` by \`npm run docs\`.
+Printed from \`src/base/errors.ts\` and the two files \`error-table.ts\` by \`npm run docs\`.
 
-Everything below \`http/\` fails with a code from this closed list. The last two columns say how it looks on
+Everything below \`http/\` fails with a code from this closed list. The columns after its meaning say how it looks on
 CouchDB's wire: the status and the \`error\` member; \`reason\` says more. Some failures carry an \`error\` word of their
-own, for instance those of functions in design documents.
+own, for instance those of functions in design documents. The last two columns are the application's wire,
+\`{code, error, details?}\`; where a failure says more itself, that is its \`error\`.
 
-| code | what it means | status | \`error\` |
-|---|---|---|---|
+| code | what it means | status | \`error\` | status under \`/api\` | \`error\` under \`/api\` |
+|---|---|---|---|---|---|
 ${rows.join('\n')}
 `
 }
@@ -45,7 +52,29 @@ takes to get past the door; operations may ask for more (design documents and se
 | path | methods | who may come |
 |---|---|---|
 ${rows.join('\n')}
+
+## The application
+
+Printed from \`src/http/app/routes.ts\`. The names are permissions, which \`settings.permissions\` gives to roles.
+
+| path | method | who may |
+|---|---|---|
+${applicationRows().join('\n')}
 `
+}
+
+const applicationRows = (): string[] =>
+  APP_ROUTES.flatMap(({ path, methods, access }) =>
+    Object.keys(methods).map(
+      method => `| \`${path}\` | ${method} | ${whoMay(access[method] ?? {})} |`,
+    ),
+  )
+
+function whoMay({ everybody, admin, online, all, any }: AccessRule): string {
+  if (everybody === true) return 'everybody'
+  const who = admin === true ? 'server admins' : online === undefined ? 'users' : 'online users'
+  const needs = [...(all ?? []), ...(any === undefined ? [] : [any.join(' or ')])]
+  return needs.length === 0 ? who : `${who} with ${needs.join(' and ')}`
 }
 
 const WHO = {

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Application } from './app/application.ts'
+import { openForUser } from './app/offline-users/open-for-user.ts'
 import { getOrAdd } from './base/get-or-add.ts'
 import type { Log } from './base/log.ts'
 import type { Metrics, MetricsSnapshot } from './base/metrics.ts'
@@ -67,12 +68,18 @@ export interface ServerParts {
   readonly replicationTls?: () => ClientTls
   /** Processes that bring indexes up to date; without them it is done here. */
   readonly indexUpdates?: IndexUpdates
-  /** Processes that run functions of design documents, at the most. */
-  readonly sandboxProcessesMax?: number
+  /** Of the processes that run functions of design documents. */
+  readonly sandboxLimits?: SandboxLimits
   /** Told of every wrong password, for the other processes. */
   readonly onFailedLogin?: (peer: string, name: string) => void
   readonly log: Log
   readonly clock: () => number
+}
+
+export interface SandboxLimits {
+  readonly processesMax: number
+  /** How long a call may wait for one that is free. */
+  readonly waitMsMax: number
 }
 
 export interface Servers {
@@ -97,8 +104,8 @@ export function composeServers(parts: ServerParts): Servers {
   const updates = new UpdateLog(parts.engine, notices)
   const recorder = new UpdateRecorder({ log: updates, notices, onFailure: logUnrecorded(log) })
   const authenticator = authenticatorOf(parts, catalog)
-  const processesMax = parts.sandboxProcessesMax ?? SANDBOX_PROCESSES_MAX
-  const sandbox = new LazySandbox(() => sandboxOf(parts, processesMax))
+  const limits = parts.sandboxLimits ?? SANDBOX_LIMITS
+  const sandbox = new LazySandbox(() => sandboxOf(parts, limits))
   let ownUpdates: LocalIndexUpdates | undefined
   const viewParts = {
     engine: parts.engine,
@@ -111,7 +118,7 @@ export function composeServers(parts: ServerParts): Servers {
   }
   const views = makeViewServices(viewParts, services => {
     if (parts.indexUpdates !== undefined) return parts.indexUpdates
-    const batchesMax = processesMax + 1
+    const batchesMax = limits.processesMax + 1
     ownUpdates = localUpdates(services, viewParts, { tasks: parts.tasks, clock, batchesMax })
     return ownUpdates
   })
@@ -132,7 +139,7 @@ export function composeServers(parts: ServerParts): Servers {
     sandbox: sandbox.current,
     listLimits: LIST_LIMITS,
     replication: () => replication,
-    openSpecial,
+    openSpecial: opened => openSpecial(opened) ?? (application && openForUser(application, opened)),
     clock,
     wait: delay,
   })
@@ -142,18 +149,10 @@ export function composeServers(parts: ServerParts): Servers {
   const userDatabases = here && userDatabasesOf(operations, parts)
   here?.start()
   userDatabases?.start()
-  const application = configuration.get(SETTINGS.application)
-    ? applicationOf(operations, parts)
-    : undefined
-  const server = (nodeLocal: boolean, tls?: TlsOptions) =>
-    new HttpServer({
-      life: lifeOf(chooserOf(operations, nodeLocal ? undefined : application, nodeLocal), parts),
-      scope: new RequestScope(requestOptions(configuration)),
-      ...(tls === undefined ? {} : { tls }),
-    })
+  const application = applicationOf(operations, parts)
   return {
-    main: tls => server(false, tls),
-    nodeLocal: () => server(true),
+    main: tls => httpServer(parts, chooserOf(operations, application), tls),
+    nodeLocal: () => httpServer(parts, couchOnly(operations, true)),
     replication,
     indexUpdates: views.updates,
     noteFailedLogin: (peer, name) => authenticator.noteFailure(peer, name, operations.authSettings),
@@ -170,8 +169,21 @@ export function composeServers(parts: ServerParts): Servers {
   }
 }
 
-const applicationOf = (server: LocalServer, { notices, log, clock }: ServerParts): Application =>
-  new Application({ server, notices, log, clock, version: APPLICATION_LEVEL })
+const httpServer = (parts: ServerParts, choose: Life['choose'], tls?: TlsOptions): HttpServer =>
+  new HttpServer({
+    life: lifeOf(choose, parts),
+    scope: new RequestScope(requestOptions(parts.configuration)),
+    ...(tls === undefined ? {} : { tls }),
+  })
+
+/** Undefined where it is switched off. */
+const applicationOf = (
+  server: LocalServer,
+  { configuration, notices, log, clock }: ServerParts,
+): Application | undefined =>
+  configuration.get(SETTINGS.application)
+    ? new Application({ server, notices, log, clock, version: APPLICATION_LEVEL })
+    : undefined
 
 const authenticatorOf = (parts: ServerParts, catalog: Catalog) =>
   new Authenticator({
@@ -218,26 +230,31 @@ const INDEX_CACHE_BYTES_MAX = 64 * 1024 * 1024
 
 /** Functions that requests wait for: few processes a worker, for there is a worker per core. */
 const SANDBOX_PROCESSES_MAX = 3
+const SANDBOX_LIMITS: SandboxLimits = {
+  processesMax: SANDBOX_PROCESSES_MAX,
+  waitMsMax: 60_000,
+}
 /** Lists leave a process to the others. */
 const LIST_LIMITS = { runningMax: SANDBOX_PROCESSES_MAX - 1, waitersMax: 100, waitMsMax: 30_000 }
 
-const sandboxOf = ({ configuration, log }: ServerParts, processesMax: number): DenoSandbox =>
+const sandboxOf = ({ configuration, log }: ServerParts, limits: SandboxLimits): DenoSandbox =>
   new DenoSandbox({
-    processesMax,
+    ...limits,
     timeoutMs: () => configuration.get(SETTINGS.functionTimeoutMs),
     warn: (message, facts) => log.warning(message, facts),
     onLog: ({ databaseKey, environmentKey, message }) =>
       log.info('a function says', { database: databaseKey, functions: environmentKey, message }),
   })
 
-/** Which API answers is told by the path alone; the application's other names are replaced first. */
-function chooserOf(
-  operations: LocalServer,
-  application: Application | undefined,
-  nodeLocal: boolean,
-): Life['choose'] {
+function couchOnly(operations: LocalServer, nodeLocal: boolean): Life['choose'] {
   const couch = answererOf(new CouchApi(operations, { nodeLocal }))
-  if (application === undefined) return () => couch
+  return () => couch
+}
+
+/** Which API answers is told by the path alone; the application's other names are replaced first. */
+function chooserOf(operations: LocalServer, application: Application | undefined): Life['choose'] {
+  if (application === undefined) return couchOnly(operations, false)
+  const couch = answererOf(new CouchApi(operations, { nodeLocal: false }))
   const { configuration } = operations
   const manners = {
     credentialsOf,
@@ -246,7 +263,8 @@ function chooserOf(
   const app = answererOf(new AppApi(application, manners))
   return request => {
     const target = canonicalTarget(request.target)
-    const answerer: Answerer = isApplicationTarget(target) ? app : couch
+    const isOurs = isApplicationTarget(target, request.method)
+    const answerer: Answerer = isOurs ? app : couch
     if (target === request.target) return answerer
     return (renamed, log) => answerer(renamed.redirect({ target }), log)
   }

@@ -51,6 +51,11 @@ export class Application {
     )
   }
 
+  /** Logs of imports, counts of what users replicate, who was connected. */
+  get logs(): DocumentDatabase {
+    return new DocumentDatabase(this.server, applicationDatabase('logs'))
+  }
+
   /** One snapshot of the settings for a whole request. */
   async context(): Promise<ApplicationContext> {
     const { data, clock } = this
@@ -65,6 +70,11 @@ export class Application {
     } catch (error) {
       this.#log.error('the application could not be installed', { error })
     }
+  }
+
+  /** For what went wrong inside while the request as a whole goes on. */
+  logFailure(what: string, error: unknown): void {
+    this.#log.error(what, { error })
   }
 
   close(): Promise<void> {

@@ -19,7 +19,7 @@ import { ActiveTasks, type Task } from '../core/tasks/active-tasks.ts'
 import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open-engine.ts'
 import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
-import { composeServers, type Servers } from '../server.ts'
+import { composeServers, type SandboxLimits, type Servers } from '../server.ts'
 import { type Boot, type Bound, type FailedLogin, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { INDEX_MS } from './indexer-link.ts'
@@ -101,7 +101,7 @@ export async function joinTree(
     tasks,
     ...(isShared && !replicates ? { replication: replicationElsewhere(channel) } : {}),
     ...(isShared && !indexes ? { indexUpdates: indexUpdatesElsewhere(channel) } : {}),
-    ...(indexes ? { sandboxProcessesMax: availableParallelism() } : {}),
+    ...(indexes ? { sandboxLimits: indexerSandboxLimits() } : {}),
     replicationTls: () => readReplicationTls(configuration),
     onFailedLogin: (peer, name) => channel.notify(TOPIC.failedLogin, { peer, name }),
     log,
@@ -131,6 +131,12 @@ export async function leaveTree({ servers, engine }: TreeMember): Promise<void> 
   // The answer must leave before the process does.
   setImmediate(() => process.disconnect?.())
 }
+
+/** Many indexes may be built at once; nobody's request hangs on a single call. */
+const indexerSandboxLimits = (): SandboxLimits => ({
+  processesMax: availableParallelism(),
+  waitMsMax: 3_600_000,
+})
 
 const indexUpdatesElsewhere = (channel: Channel): IndexUpdates => ({
   bringUp: request => channel.request(TOPIC.index, request, INDEX_MS),

@@ -15,7 +15,7 @@ import {
 } from '../../src/core/mango/index-definition.ts'
 import { compileIndexKey } from '../../src/core/mango/index-entries.ts'
 import { parseIndexRequest } from '../../src/core/mango/index-request.ts'
-import type { JsonObject, JsonValue, MutableJsonObject } from '../../src/core/mango/json-value.ts'
+import type { JsonObject, JsonValue } from '../../src/core/mango/json-value.ts'
 import { compileMatcher } from '../../src/core/mango/match.ts'
 import { parseFindOptions } from '../../src/core/mango/options.ts'
 import { parseSelector } from '../../src/core/mango/parse-selector.ts'
@@ -36,7 +36,6 @@ const seed = Number(process.env.GURNEY_SEED ?? Math.floor(Math.random() * 2 ** 3
 const RUN_MS = 4000
 const collator = openCollator()
 const compare = viewCompare(collator)
-
 
 function randomIndexes(random: Random): IndexDefinition[] {
   const made = Array.from({ length: random.below(4) }, (_, at) => {

@@ -1,5 +1,5 @@
 /** The whole server in this process over the memory engine, asked without a socket. */
-import { silentLog } from '../../src/base/log.ts'
+import { type Log, silentLog } from '../../src/base/log.ts'
 import { Metrics } from '../../src/base/metrics.ts'
 import { hashAdminPassword } from '../../src/core/auth/password.ts'
 import { Configuration } from '../../src/core/configuration/configuration.ts'
@@ -9,6 +9,7 @@ import { ActiveTasks } from '../../src/core/tasks/active-tasks.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory-engine.ts'
 import { type Injected, inject } from '../../src/http/kit/inject.ts'
+import { systemFigures } from '../../src/processes/system-figures.ts'
 import { composeServers } from '../../src/server.ts'
 
 export interface AskOptions {
@@ -18,6 +19,8 @@ export interface AskOptions {
   /** `name:password`; the admin unless said otherwise, `null` for nobody. */
   readonly user?: string | null
   readonly signal?: AbortSignal
+  /** Asks the node-local interface. */
+  readonly nodeLocal?: boolean
 }
 
 export interface TestServer {
@@ -46,6 +49,8 @@ export async function startServer(
     readonly application?: boolean
     /** Section -> key -> value. */
     readonly settings?: Readonly<Record<string, Readonly<Record<string, string>>>>
+    readonly log?: Log
+    readonly clock?: () => number
   } = {},
 ): Promise<TestServer> {
   const engine = options.engine ?? new MemoryEngine()
@@ -86,20 +91,21 @@ export async function startServer(
     listTasks: async () => tasks.list(),
     metrics,
     gatherMetrics: async () => metrics.snapshot(),
-    gatherSystem: () => Promise.reject(new Error('a test does not ask for figures of processes')),
-    log: silentLog,
-    clock: Date.now,
+    gatherSystem: async () => systemFigures(),
+    log: options.log ?? silentLog,
+    clock: options.clock ?? Date.now,
   })
   await servers.install()
   const main = servers.main()
+  const nodeLocalServer = servers.nodeLocal()
   let isListening = false
   return {
     engine,
     configuration,
     notices,
-    async ask(method, url, { headers = {}, body, user = ADMIN, signal } = {}) {
+    async ask(method, url, { headers = {}, body, user = ADMIN, signal, nodeLocal = false } = {}) {
       const sent = bodyOf(body)
-      const injected = await inject(main, {
+      const injected = await inject(nodeLocal ? nodeLocalServer : main, {
         method,
         url,
         headers: {

@@ -26,16 +26,23 @@ export function listContactIds(
   const types = ContactTypes.of(settings)
   const typeId = type === undefined ? undefined : requireType(type, id => types.isContactType(id))
   const design = `${data.name}-client`
-  const { skip } = page
   if (freetext === undefined) {
     const range = { startKey: [typeId], endKey: [typeId] }
-    const rows = data.rows(design, 'contacts_by_type', { ...range, skip, reduce: false }, signal)
-    return fillPage(rows, page, distinctIds())
+    const query = { ...range, reduce: false }
+    return fillPage(
+      part => data.rows(design, 'contacts_by_type', { ...query, ...part }, signal),
+      page,
+      distinctIds(),
+    )
   }
   const term = parseFreetext(freetext)
   const view = typeId === undefined ? 'contacts_by_freetext' : 'contacts_by_type_freetext'
   const range = termRange(term, typeId === undefined ? [] : [typeId])
-  return fillPage(data.rows(design, view, { ...range, skip }, signal), page, distinctIds())
+  return fillPage(
+    part => data.rows(design, view, { ...range, ...part }, signal),
+    page,
+    distinctIds(),
+  )
 }
 
 /** Documents of a type of people, or of a type of places. */
@@ -50,10 +57,11 @@ export function listContacts(
   const isRight = (id: string): boolean =>
     kind === 'person' ? types.isPersonType(id) : types.isPlaceType(id)
   const key = [requireType(type, isRight)]
-  const query = { startKey: key, endKey: key, skip: page.skip, reduce: false }
+  const query = { startKey: key, endKey: key, reduce: false }
   const { data } = context
-  const rows = data.rows(`${data.name}-client`, 'contacts_by_type', query, signal)
-  return fillPage(rows, page, async batch => {
+  const read = (part: PageRequest) =>
+    data.rows(`${data.name}-client`, 'contacts_by_type', { ...query, ...part }, signal)
+  return fillPage(read, page, async batch => {
     const documents = await data.getMany(batch.map(({ id }) => id))
     return documents.map(document =>
       document !== undefined && isOfKind(context, kind, document) ? document : undefined,

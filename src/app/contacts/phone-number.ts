@@ -21,11 +21,14 @@ export function normalizePhone(
   if (!ALLOWED.test(text)) return undefined
   const digits = text.replace(/\D/g, '')
   if (digits === '') return undefined
-  const isInternational = /^\s*\+/.test(text) || digits.startsWith('00')
+  const hasPlus = /^\s*\+/.test(text)
+  const isInternational = hasPlus || digits.startsWith('00')
   if (!isInternational && digits.length <= SHORT_CODE_MAX) return digits
-  const whole = isInternational
-    ? digits.replace(/^00/, '')
-    : withCountryCode(digits, defaultCountryCode)
+  const whole = hasPlus
+    ? digits
+    : isInternational
+      ? digits.slice(2)
+      : withCountryCode(digits, defaultCountryCode)
   if (phoneValidation === 'none') return `+${whole}`
   const isLengthRight = whole.length >= DIGITS_MIN && whole.length <= DIGITS_MAX
   return isLengthRight && !whole.startsWith('0') ? `+${whole}` : undefined

@@ -36,29 +36,35 @@ function parseCursor(given: unknown): number {
   throw invalid(`The cursor must be a string or null for first page: [${JSON.stringify(given)}].`)
 }
 
+/** Reads rows of an index, at most so many, after leaving out so many. */
+export type ReadRows<Row> = (range: PageRequest) => AsyncIterable<readonly Row[]>
+
 /**
  * Fills a page from rows. `choose` makes items of a batch of rows, undefined for those to leave out; more rows are then
- * read until the page is full.
+ * read until the page is full or the index is at its end.
  */
 export function fillPage<Row, Item>(
-  rows: AsyncIterable<readonly Row[]>,
+  read: ReadRows<Row>,
   { skip, limit }: PageRequest,
   choose: (rows: readonly Row[]) => Promise<readonly (Item | undefined)[]>,
 ): Page<Item> {
   let consumed = skip
   let left = limit
   async function* batches(): AsyncGenerator<readonly Item[], void, undefined> {
-    for await (const batch of rows) {
-      for (let at = 0; at < batch.length && left > 0; ) {
-        const slice = batch.slice(at, at + Math.min(left, SLICE_MAX))
-        const chosen = await choose(slice)
-        consumed += slice.length
-        at += slice.length
-        const items = chosen.filter(item => item !== undefined) as Item[]
-        left -= items.length
-        if (items.length > 0) yield items
+    while (left > 0) {
+      const wanted = left
+      const before = consumed
+      for await (const batch of read({ skip: consumed, limit: wanted })) {
+        for (let at = 0; at < batch.length; at += SLICE_MAX) {
+          const slice = batch.slice(at, at + SLICE_MAX)
+          const chosen = await choose(slice)
+          consumed += slice.length
+          const items = chosen.filter(item => item !== undefined) as Item[]
+          left -= items.length
+          if (items.length > 0) yield items
+        }
       }
-      if (left <= 0) return
+      if (consumed - before < wanted) return
     }
   }
   return { batches: batches(), cursor: () => (left > 0 ? null : String(consumed)) }

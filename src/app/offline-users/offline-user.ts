@@ -2,9 +2,10 @@
  * Whom a scope is made for: a user with the places he works for and the person he is. Read from his account and his
  * settings document; or made up, for those who ask how much somebody would replicate.
  */
-import { type Document, idIn } from '../documents/document.ts'
+import { idIn } from '../documents/document.ts'
 import type { DocumentDatabase } from '../documents/document-database.ts'
 import { findAccount, userSettingsIds } from '../users/account-documents.ts'
+import { facilityIdsOf } from '../users/account-fields.ts'
 import type { Subject } from './replication-keys.ts'
 
 export interface OfflineUser {
@@ -46,10 +47,6 @@ export async function imagineOfflineUser(
   const own = await ownSubjects(data, imagined.facilityIds, imagined.contactId)
   return { name: undefined, settingsIds: [], own, ...imagined }
 }
-
-/** Accounts of long ago have one id instead of a list. */
-export const facilityIdsOf = (account: Document | undefined): string[] =>
-  [account?.facility_id].flat().filter(id => typeof id === 'string' && id !== '') as string[]
 
 async function ownSubjects(
   data: DocumentDatabase,

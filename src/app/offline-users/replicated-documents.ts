@@ -5,11 +5,11 @@
 import { printRevisionId } from '../../core/document/revision.ts'
 import type { ServerOperations } from '../../core/operations/operations.ts'
 import type { ApplicationContext } from '../application-context.ts'
+import { newUserId } from '../users/account-documents.ts'
+import type { OfflineUser } from './offline-user.ts'
 import { purgedAmong } from './purged-documents.ts'
 import type { KeyFacts, Subject } from './replication-keys.ts'
 import { CLIENT_DESIGN_ID, loadScope, type Scope } from './scope.ts'
-import type { OfflineUser } from './offline-user.ts'
-import { newUserId } from '../users/account-documents.ts'
 
 /** As many documents a device should hold at the most. */
 export const REPLICATION_LIMIT = 10_000

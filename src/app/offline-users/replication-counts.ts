@@ -3,9 +3,9 @@
  * service see who holds too many.
  */
 import { isFailure } from '../../base/errors.ts'
-import { notFound } from '../documents/refusal.ts'
 import type { Document } from '../documents/document.ts'
 import type { DocumentDatabase } from '../documents/document-database.ts'
+import { notFound } from '../documents/refusal.ts'
 import type { ReplicatedIds } from './replicated-documents.ts'
 
 const PREFIX = 'replication-count-'

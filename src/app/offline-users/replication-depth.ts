@@ -25,7 +25,9 @@ export function replicationDepth(roles: readonly string[], { all }: Settings): R
     const depth = isObject(entry) ? integer(entry.depth) : undefined
     if (!isObject(entry) || depth === undefined) return []
     const reports = integer(entry.report_depth) ?? Infinity
-    return [{ contacts: depth, reports, primaryContacts: entry.replicate_primary_contacts === true }]
+    return [
+      { contacts: depth, reports, primaryContacts: entry.replicate_primary_contacts === true },
+    ]
   })
   return own.length === 0 ? UNLIMITED : own.reduce(deeper)
 }

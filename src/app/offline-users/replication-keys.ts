@@ -88,8 +88,7 @@ function subjectOf(record: JsonObject, fields: JsonObject, submitter: string | u
 }
 
 const hasUnknownSubject = ({ errors }: JsonObject): boolean =>
-  Array.isArray(errors) &&
-  errors.some(error => isObject(error) && UNKNOWN_SUBJECT.has(error.code))
+  Array.isArray(errors) && errors.some(error => isObject(error) && UNKNOWN_SUBJECT.has(error.code))
 
 /** Of the first message of the first task. */
 function recipientOf({ tasks }: JsonObject): string | undefined {

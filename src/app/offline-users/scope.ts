@@ -86,11 +86,7 @@ export class Scope {
   readonly subjects: ReadonlyMap<Subject, number>
   readonly #depth: ReplicationDepth
 
-  constructor(
-    user: OfflineUser,
-    depth: ReplicationDepth,
-    subjects: ReadonlyMap<Subject, number>,
-  ) {
+  constructor(user: OfflineUser, depth: ReplicationDepth, subjects: ReadonlyMap<Subject, number>) {
     this.user = user
     this.#depth = depth
     this.subjects = subjects
@@ -121,7 +117,12 @@ export class Scope {
     const depth = isContactDocument(document) ? this.#depthOf(id, document) : undefined
     if (depth === undefined) return undefined
     const code = shortcodeOf(document)
-    return code === undefined ? [[id, depth]] : [[id, depth], [code, depth]]
+    return code === undefined
+      ? [[id, depth]]
+      : [
+          [id, depth],
+          [code, depth],
+        ]
   }
 
   /** The scope once these were added, and those taken out. */
@@ -154,7 +155,8 @@ export class Scope {
   }
 
   #isNear(depth: number, { type, submitter }: KeyFacts): boolean {
-    if (type !== 'data_record' || this.#depth.reports < 0 || depth <= this.#depth.reports) return true
+    if (type !== 'data_record' || this.#depth.reports < 0 || depth <= this.#depth.reports)
+      return true
     return submitter !== undefined && submitter === this.user.contactId
   }
 }

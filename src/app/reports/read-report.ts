@@ -27,7 +27,10 @@ export function listReportIds(
   page: PageRequest,
   signal?: AbortSignal,
 ): Page<string> {
-  const query = { ...termRange(parseFreetext(freetext)), skip: page.skip }
-  const rows = data.rows(`${data.name}-client`, 'reports_by_freetext', query, signal)
-  return fillPage(rows, page, distinctIds())
+  const range = termRange(parseFreetext(freetext))
+  return fillPage(
+    part => data.rows(`${data.name}-client`, 'reports_by_freetext', { ...range, ...part }, signal),
+    page,
+    distinctIds(),
+  )
 }

@@ -10,7 +10,13 @@ import { hasPermission } from '../access/permissions.ts'
 import { type Document, isObject, type JsonObject } from '../documents/document.ts'
 import { findAccount, findUserSettings, newUserId } from './account-documents.ts'
 import { storedRoles } from './role-sets.ts'
-import { accountToken, grantToken, randomPassword, shownToken, type TokenGrant } from './token-login.ts'
+import {
+  accountToken,
+  grantToken,
+  randomPassword,
+  shownToken,
+  type TokenGrant,
+} from './token-login.ts'
 import type { IdAndRev, UserContext } from './user-context.ts'
 import { checkUserInput, type UserInput } from './user-input.ts'
 import { checkContact, checkFacilities, draftPlaces, type UserPlaces } from './user-places.ts'
@@ -37,7 +43,11 @@ export async function createUser(
   const grant = await grantOf(context, input)
   const account = accountOf(context, input, places, grant)
   const settings = settingsOf(context, input, places, grant)
-  const documents = [...places.documents, settings, ...(grant === undefined ? [] : [grant.document])]
+  const documents = [
+    ...places.documents,
+    settings,
+    ...(grant === undefined ? [] : [grant.document]),
+  ]
   const written = await writeAll(context, documents, input.username)
   const user = await writeAccount(context, account, written)
   return {
@@ -184,4 +194,6 @@ function contactResult(
 
 /** For logs of imports: what came in, without secrets. */
 export const withoutSecrets = (given: unknown): JsonObject =>
-  isObject(given) ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== 'password')) : {}
+  isObject(given)
+    ? Object.fromEntries(Object.entries(given).filter(([name]) => name !== 'password'))
+    : {}

@@ -36,6 +36,7 @@ export class ImportLog {
   #id: string
   #rev: string | undefined
   #writtenMs = 0
+  #isWriting = false
 
   private constructor(parts: ImportLogParts) {
     this.#parts = parts
@@ -67,7 +68,8 @@ export class ImportLog {
     const now = this.#parts.clock()
     const told = message || `${status} on ${new Date(now).toISOString()}`
     this.#keep({ ...withoutSecrets(record), import: { status, message: told } })
-    if (now - this.#writtenMs >= WRITE_EVERY_MS) await this.#write()
+    // Rows end side by side; whoever comes while it is written leaves it to the next one.
+    if (!this.#isWriting && now - this.#writtenMs >= WRITE_EVERY_MS) await this.#write()
   }
 
   async finish(): Promise<void> {
@@ -99,15 +101,20 @@ export class ImportLog {
     this.#writtenMs = clock()
     const rev = this.#rev === undefined ? {} : { _rev: this.#rev }
     const progress = { status: this.#phase, saving: this.#saving }
-    const saved = await logs.put({
-      _id: this.#id,
-      ...rev,
-      bulk_uploaded_by: uploadedBy,
-      bulk_uploaded_on: new Date(this.#startedMs).toISOString(),
-      progress: isParsed ? { ...progress, parsing: this.#parsing } : progress,
-      data: this.#data,
-      ...(this.#isCut ? { data_is_cut: true } : {}),
-    })
-    this.#rev = saved.rev
+    this.#isWriting = true
+    try {
+      const saved = await logs.put({
+        _id: this.#id,
+        ...rev,
+        bulk_uploaded_by: uploadedBy,
+        bulk_uploaded_on: new Date(this.#startedMs).toISOString(),
+        progress: isParsed ? { ...progress, parsing: this.#parsing } : progress,
+        data: this.#data,
+        ...(this.#isCut ? { data_is_cut: true } : {}),
+      })
+      this.#rev = saved.rev
+    } finally {
+      this.#isWriting = false
+    }
   }
 }

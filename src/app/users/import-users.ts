@@ -4,9 +4,9 @@
  * Hashing passwords takes most of the time and is done beside this thread, so a few rows are under way together. Rows that
  * have something to do with each other (the same name; a place or person that an earlier row makes) wait for it.
  */
-import { type Document, idIn, isObject } from '../documents/document.ts'
+import { idIn, isObject } from '../documents/document.ts'
 import { type CreatedUser, createUser } from './create-user.ts'
-import type { ImportLog } from './import-log.ts'
+import type { ImportLog, RowStatus } from './import-log.ts'
 import type { UserRow } from './parse-users-csv.ts'
 import type { UserContext } from './user-context.ts'
 import { isMissingFields, refusalText } from './user-refusal.ts'
@@ -37,18 +37,21 @@ export async function importUsers(
   const running = new Set<Promise<void>>()
   const makers = new Map<string, Promise<void>>()
   let incomplete = 0
+  const note = async (row: UserRow, status: RowStatus, text?: string): Promise<void> => {
+    await log?.saved(row.record, status, text).catch(onFailure)
+  }
   const run = async (row: UserRow, at: number, earlier: Promise<unknown>): Promise<void> => {
     await earlier
     try {
       results[at] = await createUser(context, row.record, 'things')
-      await log?.saved(row.record, 'imported')
     } catch (thrown) {
-      const text = refusalText(thrown)
-      if (text === undefined) onFailure(thrown)
+      const error = refusalText(thrown) ?? 'Server error'
+      if (refusalText(thrown) === undefined) onFailure(thrown)
       if (isMissingFields(thrown)) incomplete++
-      results[at] = { error: text ?? 'Server error' }
-      await log?.saved(row.record, 'error', text ?? 'Server error')
+      results[at] = { error }
+      return note(row, 'error', error)
     }
+    await note(row, 'imported')
   }
   const ignoredNames = new Set<unknown>()
   for await (const row of readable(rows, results)) {
@@ -56,13 +59,12 @@ export async function importUsers(
     const { username } = row.record
     if (row.ignored !== undefined) ignoredNames.add(username)
     if (ignoredNames.has(username)) {
-      await log?.saved(row.record, 'skipped', row.ignored?.message)
+      await note(row, 'skipped', row.ignored?.message)
       continue
     }
     const at = results.push(undefined) - 1
-    const earlier = Promise.all(tiesOf(row.record).map(tie => makers.get(tie)))
-    const done = run(row, at, earlier)
-    track(running, makers, tiesOf(row.record), done)
+    const earlier = Promise.all(needsOf(row.record).map(id => makers.get(id)))
+    track(running, makers, makesOf(row.record), run(row, at, earlier))
     if (running.size >= CONCURRENCY_MAX) await Promise.race(running)
   }
   await Promise.all(running)
@@ -84,24 +86,30 @@ async function* readable(
   }
 }
 
-/** Names and ids that a row has in common with others. */
-function tiesOf({ username, place, contact }: UserRow['record']): string[] {
-  const ids = [place, contact, ...[place, contact].filter(isObject).map(({ parent }) => parent)]
-  return [username, ...ids.map(id => idIn(id as Document))].filter(
-    tie => typeof tie === 'string',
-  ) as string[]
+/** The name and the ids that a row brings into being. */
+function makesOf({ username, place, contact }: UserRow['record']): string[] {
+  return texts([username, ...[place, contact].filter(isObject).map(idIn)])
 }
+
+/** Names and ids that an earlier row may have to bring first. */
+function needsOf({ username, place, contact }: UserRow['record']): string[] {
+  const parents = [place, contact].filter(isObject).map(({ parent }) => idIn(parent))
+  return texts([username, idIn(place), idIn(contact), ...parents])
+}
+
+const texts = (values: readonly unknown[]): string[] =>
+  values.filter(value => typeof value === 'string')
 
 function track(
   running: Set<Promise<void>>,
   makers: Map<string, Promise<void>>,
-  ties: readonly string[],
+  made: readonly string[],
   work: Promise<void>,
 ): void {
   const done = work.finally(() => {
     running.delete(done)
-    for (const tie of ties) if (makers.get(tie) === done) makers.delete(tie)
+    for (const id of made) if (makers.get(id) === done) makers.delete(id)
   })
   running.add(done)
-  for (const tie of ties) makers.set(tie, done)
+  for (const id of made) makers.set(id, done)
 }

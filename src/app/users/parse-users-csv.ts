@@ -4,7 +4,6 @@
  * Rows are made while the bytes come in; neither the file nor its rows are ever whole in memory. A row that is longer than
  * any user is refused, and with it whatever follows.
  */
-import { Readable } from 'node:stream'
 import { parse } from 'csv-parse'
 import type { JsonObject } from '../documents/document.ts'
 import { invalid } from '../documents/refusal.ts'
@@ -37,17 +36,54 @@ const OPTIONS = {
 export async function* parseUsersCsv(
   bytes: AsyncIterable<Buffer>,
 ): AsyncGenerator<UserRow, void, undefined> {
-  const parser = Readable.from(bytes).on('error', error => parser.destroy(error)).pipe(parse(OPTIONS))
   let header: readonly Column[] | undefined
+  for await (const cells of recordsOf(bytes)) {
+    if (header === undefined) header = headerOf(cells)
+    else if (cells.some(cell => cell !== '')) yield rowOf(header, cells)
+  }
+  // Nothing at all reads as one user of whom nothing is known.
+  if (header === undefined) yield { record: {} }
+}
+
+/** What was read before the text broke off comes first, then the failure. */
+async function* recordsOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string[], void, undefined> {
+  const parser = parse(OPTIONS)
+  let failure: Error | undefined
+  let isOver = false
+  let wake = (): void => {}
+  parser.on('readable', () => wake()).on('end', () => wake())
+  parser.on('error', error => {
+    failure = error
+  })
+  parser.on('close', () => {
+    isOver = true
+    wake()
+  })
   try {
-    for await (const cells of parser as AsyncIterable<string[]>) {
-      if (header === undefined) header = headerOf(cells)
-      else if (cells.some(cell => cell !== '')) yield rowOf(header, cells)
+    for await (const chunk of bytes) {
+      if (isOver) break
+      parser.write(chunk)
+      yield* readyIn(parser)
     }
-  } catch (thrown) {
-    throw isCsvError(thrown) ? invalid(`The CSV cannot be read: ${thrown.message}`) : thrown
+    if (!isOver) parser.end()
+    while (!isOver) {
+      yield* readyIn(parser)
+      await new Promise<void>(resolve => {
+        wake = resolve
+        if (isOver) resolve()
+      })
+    }
   } finally {
     parser.destroy()
+  }
+  if (failure !== undefined) throw invalid(`The CSV cannot be read: ${failure.message}`)
+}
+
+function* readyIn(parser: { read(): unknown }): Generator<string[], void, undefined> {
+  for (;;) {
+    const record = parser.read()
+    if (record === null) return
+    yield record as string[]
   }
 }
 
@@ -104,6 +140,3 @@ const put = (object: object, name: string, value: unknown): void => {
   const member = { value, writable: true, enumerable: true, configurable: true }
   Object.defineProperty(object, name, member)
 }
-
-const isCsvError = (thrown: unknown): thrown is Error & { code: string } =>
-  thrown instanceof Error && 'code' in thrown && String(thrown.code).startsWith('CSV_')

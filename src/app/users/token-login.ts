@@ -44,7 +44,10 @@ export async function grantToken(
   const nowMs = clock()
   const token = randomText(TOKEN_LENGTH, TOKEN_ALPHABET)
   const { app_url: appUrl } = settings.all
-  const address = (typeof appUrl === 'string' && appUrl !== '' ? appUrl : baseUrl).replace(/\/+$/, '')
+  const address = (typeof appUrl === 'string' && appUrl !== '' ? appUrl : baseUrl).replace(
+    /\/+$/,
+    '',
+  )
   const link = `${address}/${applicationDatabase()}/login/token/${token}`
   const texts = [await invitation(context), link]
   const document = {

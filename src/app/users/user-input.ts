@@ -2,7 +2,7 @@
  * What comes in about a new user: what must be there, in which form. The order of the checks and their texts are what
  * clients know. Pure; whether names are taken and places exist is looked up later.
  */
-import { passwordWeakness, PASSWORD_LENGTH_MIN } from '../access/password-strength.ts'
+import { PASSWORD_LENGTH_MIN, passwordWeakness } from '../access/password-strength.ts'
 import { isOfflineRoleSet } from '../access/permissions.ts'
 import { normalizePhone } from '../contacts/phone-number.ts'
 import { isObject, type JsonObject } from '../documents/document.ts'

@@ -1,9 +1,9 @@
 /** The places and the person of a user: given as new things, or as ids of what is there. */
 import { hasPermission } from '../access/permissions.ts'
+import type { ApplicationContext } from '../application-context.ts'
 import { ContactTypes } from '../contacts/contact-types.ts'
 import { chainOf } from '../contacts/lineage.ts'
 import { Draft } from '../contacts/save-contacts.ts'
-import type { ApplicationContext } from '../application-context.ts'
 import { type Document, idIn, isObject, type JsonObject, without } from '../documents/document.ts'
 import { invalid, notFound } from '../documents/refusal.ts'
 import { missingFields, refusal } from './user-refusal.ts'

@@ -22,11 +22,14 @@ const NOBODY: NamesAndRoles = Object.freeze({ names: [], roles: [] })
 /** Nobody listed: public, and only server admins administer. */
 export const OPEN_SECURITY: Security = Object.freeze({ admins: NOBODY, members: NOBODY })
 
-/** The JSON text of a database that never got a security object. */
+/** The JSON text a new database starts with; empty for one that was never set, which lets everybody in. */
 export const DEFAULT_SECURITY_TEXT: Readonly<Record<'everyone' | 'admin_only', string>> = {
-  everyone: '{}',
+  everyone: '',
   admin_only: '{"members":{"roles":["_admin"]},"admins":{"roles":["_admin"]}}',
 }
+
+/** What functions see of an object that was never set: what they were written for. */
+export const UNSET_SECURITY_FOR_FUNCTIONS = Buffer.from(DEFAULT_SECURITY_TEXT.admin_only)
 
 /** Reads and checks an object that a client sends, or one from storage. */
 export function parseSecurity(value: unknown): Security {

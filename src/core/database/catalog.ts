@@ -2,8 +2,9 @@
  * Which databases there are. The truth is the `catalog` store: name -> identity and properties; every request asks
  * it, so a database made or deleted by one process is there or gone for all others at once.
  *
- * A database's data is a store of its own, and so is each of its indexes, which go with it (`store-names.ts`). Making one writes the store first and the name last; deleting takes the name
- * away first: a crash between leaves a store without a name, which `sweep` removes at the next start.
+ * A database's data is a store of its own, and so is each of its indexes, which go with it (`store-names.ts`). Making
+ * one writes the store first and the name last; deleting takes the name away first: a crash between leaves a store
+ * without a name, which `sweep` removes at the next start.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import type { Engine, Key, Range, Store, StoreId } from '../../engine/engine.ts'

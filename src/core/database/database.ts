@@ -98,11 +98,11 @@ export class Database {
     return await this.#queue.submit({ edits, count: edits.length, bytes })
   }
 
-  /** The security object as JSON text. */
-  async securityText(): Promise<Buffer> {
+  /** The security object as JSON text; one that was never set is `unset`. */
+  async securityText(unset = EMPTY_OBJECT): Promise<Buffer> {
     const bytes = await this.#get(SECURITY)
     if (bytes === undefined) throw this.missing()
-    return bytes
+    return bytes.length === 0 ? unset : bytes
   }
 
   /** The security object as `parse` reads it; read again only when its text changed. */
@@ -192,6 +192,8 @@ export class Database {
     return new Failure('database_missing', { subject: this.name })
   }
 }
+
+const EMPTY_OBJECT = Buffer.from('{}')
 
 const numberOf = (bytes: Buffer | undefined, fallback: number): number =>
   bytes === undefined ? fallback : Number(bytes.toString())

@@ -9,6 +9,7 @@
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import type { ReadTx, Steps } from '../../engine/engine.ts'
+import { UNSET_SECURITY_FOR_FUNCTIONS } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import {
   ancestorOf,
@@ -71,7 +72,8 @@ export async function validateUpdates(
 async function contextOf({ user, database }: ValidationParts): Promise<ValidateContext> {
   const { name, roles } = user
   const userContext = Buffer.from(JSON.stringify({ db: database.name, name, roles }))
-  return { userContext, security: await database.securityText() }
+  const security = await database.securityText(UNSET_SECURITY_FOR_FUNCTIONS)
+  return { userContext, security }
 }
 
 /** An edit as the functions are asked about it, or its result where that is known; neither: nobody may judge it. */

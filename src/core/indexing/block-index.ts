@@ -16,7 +16,13 @@ import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
 import { ALL_NODES, ALL_ROOTS, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
-import { encodeState, INDEX_FORMAT, type IndexState, readState } from './index-state.ts'
+import {
+  decodeState,
+  encodeState,
+  INDEX_FORMAT,
+  type IndexState,
+  readState,
+} from './index-state.ts'
 import {
   encodeRoot,
   INCARNATION_LENGTH,
@@ -86,6 +92,7 @@ export class BlockIndex {
   readonly #trees: readonly IndexTree[]
   readonly #sizes: readonly BlockSize[]
   readonly #shape: string
+  #known: { readonly bytes: Buffer; readonly state: IndexState | undefined } | undefined
 
   constructor(options: BlockIndexOptions) {
     const { collator } = options
@@ -100,8 +107,14 @@ export class BlockIndex {
 
   /** Undefined: nothing there that can be used. */
   async state(): Promise<IndexState | undefined> {
-    const state = await this.#options.store.read(readState)
-    return state !== undefined && this.#isOurs(state) ? state : undefined
+    const bytes = await this.#options.store.get(STATE_KEY)
+    if (bytes === undefined) return undefined
+    // Every question looks at it, and it is mostly the same.
+    if (this.#known === undefined || !this.#known.bytes.equals(bytes)) {
+      const state = decodeState(bytes)
+      this.#known = { bytes, state: this.#isOurs(state) ? state : undefined }
+    }
+    return this.#known.state
   }
 
   #isOurs(state: IndexState): boolean {

@@ -47,7 +47,10 @@ export const INDEX_FORMAT = 1
 
 export function* readState(tx: ReadTx): Steps<IndexState | undefined> {
   const bytes = yield* tx.get(STATE_KEY)
-  if (bytes === undefined) return undefined
+  return bytes === undefined ? undefined : decodeState(bytes)
+}
+
+export function decodeState(bytes: Buffer): IndexState {
   const stored = JSON.parse(bytes.toString()) as Omit<IndexState, 'build'> & { build?: BuildState }
   const incarnation = Buffer.from(stored.incarnation, 'hex').toString('latin1')
   return { ...stored, build: stored.build, incarnation }

@@ -11,6 +11,7 @@ import type { StoreId } from '../../engine/engine.ts'
 import type { Catalog } from '../database/catalog.ts'
 import type { Database } from '../database/database.ts'
 import type { DesignCache } from '../design/design-cache.ts'
+import { BuildSlots } from './build-slots.ts'
 import type { IndexCatalog } from './index-catalog.ts'
 import type { ProgressParts } from './index-progress.ts'
 import type { IndexProgress } from './index-rows.ts'
@@ -48,6 +49,7 @@ export class LocalIndexUpdates implements IndexUpdates {
   readonly #parts: LocalUpdatesParts
   readonly #runs = new Map<StoreId, Promise<IndexProgress>>()
   readonly #stop = new AbortController()
+  readonly #builds = new BuildSlots(BUILDS_MAX)
 
   constructor(parts: LocalUpdatesParts) {
     this.#parts = parts
@@ -92,9 +94,10 @@ export class LocalIndexUpdates implements IndexUpdates {
   #run(database: Database, open: OpenIndex): Promise<IndexProgress> {
     const { catalog, batchesMax, progress } = this.#parts
     const { signal } = this.#stop
+    const builds = this.#builds
     if (signal.aborted) return Promise.reject(new Failure('engine_closed'))
     return getOrAdd(this.#runs, open.storeId, () =>
-      updateIndex({ database, open, catalog, batchesMax, progress, signal }).finally(() =>
+      updateIndex({ database, open, catalog, batchesMax, progress, builds, signal }).finally(() =>
         this.#runs.delete(open.storeId),
       ),
     )
@@ -102,3 +105,5 @@ export class LocalIndexUpdates implements IndexUpdates {
 }
 
 const ATTEMPTS_MAX = 5
+/** First builds at once in a process. */
+const BUILDS_MAX = 2

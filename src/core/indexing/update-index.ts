@@ -13,6 +13,7 @@ import { isDesignId } from '../database/design-stamp.ts'
 import { documentKey, PURGES, purgeKey } from '../database/keyspace.ts'
 import { decodePurge } from '../database/purge.ts'
 import { decodeDocument, type StoredDocument } from '../database/stored-document.ts'
+import type { BuildSlots } from './build-slots.ts'
 import type { IndexCatalog } from './index-catalog.ts'
 import type { IndexKind } from './index-kind.ts'
 import { IndexProgressReport, type ProgressParts } from './index-progress.ts'
@@ -30,6 +31,7 @@ export interface UpdateParts {
   /** Batches that are mapped at the same time. */
   readonly batchesMax: number
   readonly progress: ProgressParts
+  readonly builds: BuildSlots
   readonly signal: AbortSignal
 }
 
@@ -60,6 +62,12 @@ const hasForgotten = ({ seq, purgeSeq }: IndexProgress, head: Head): boolean =>
   seq > 0 && purgeSeq < head.purgeSeq && head.oldestPurgeSeq > purgeSeq + 1
 
 async function build(parts: UpdateParts, head: Head): Promise<IndexProgress> {
+  const progress = await parts.builds.run(() => buildFirst(parts, head))
+  return follow(parts, progress, head)
+}
+
+async function buildFirst(parts: UpdateParts, head: Head): Promise<IndexProgress> {
+  if (parts.signal.aborted) throw new Failure('engine_closed')
   const build = await parts.open.index.firstBuild(head.updateSeq)
   const saved = build.savedProgress
   const purgeSeq = saved.seq === 0 ? head.purgeSeq : saved.purgeSeq
@@ -70,9 +78,8 @@ async function build(parts: UpdateParts, head: Head): Promise<IndexProgress> {
     }
     await build.finish()
   })
-  const progress = { seq: Math.max(saved.seq, build.untilSeq), purgeSeq }
   const state = await parts.open.index.state()
-  return follow(parts, state?.progress ?? progress, head)
+  return state?.progress ?? { seq: Math.max(saved.seq, build.untilSeq), purgeSeq }
 }
 
 async function follow(parts: UpdateParts, from: IndexProgress, head: Head): Promise<IndexProgress> {

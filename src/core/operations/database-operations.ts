@@ -1,7 +1,11 @@
 /** One database for one member: the plain implementation, which sees everything. */
 import { Failure } from '../../base/errors.ts'
 import { adminCheck, maintenanceCheck, serverAdminCheck } from '../auth/authorize.ts'
-import { parseSecurity, type Security } from '../auth/security-object.ts'
+import {
+  parseSecurity,
+  type Security,
+  UNSET_SECURITY_FOR_FUNCTIONS,
+} from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { EditResult } from '../database/commit-edits.ts'
 import { isCompacting } from '../database/compaction-lease.ts'
@@ -308,6 +312,10 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   securityText(): Promise<Buffer> {
     return this.database.securityText()
+  }
+
+  securityForFunctions(): Promise<Buffer> {
+    return this.database.securityText(UNSET_SECURITY_FOR_FUNCTIONS)
   }
 
   async setSecurity(text: Buffer): Promise<void> {

@@ -10,6 +10,7 @@ import {
   scanLiveDocuments,
 } from '../database/document-scan.ts'
 import type { Bookmark } from '../mango/bookmark.ts'
+import type { ByteFilter } from '../mango/byte-filter.ts'
 import type { IdRange } from '../mango/key-range.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
 import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
@@ -24,6 +25,8 @@ export interface IdScan {
   /** How many rows are wanted at the least. */
   readonly firstCount: number
   readonly wanted: WantedMembers
+  /** Passes over documents that surely do not match. */
+  readonly mayMatch: ByteFilter | undefined
 }
 
 export async function* candidatesById(
@@ -39,7 +42,7 @@ export async function* candidatesById(
     const own = rows.filter(row => !isDesignRow(row))
     if (own.length === 0) continue
     if (operations.narrowsDocuments) yield await narrowed(operations, own.map(idOfRow), scan.wanted)
-    else yield own.map(row => new RecordRow(row, scan.wanted))
+    else yield own.map(row => new RecordRow(row, scan.wanted, scan.mayMatch))
   }
 }
 

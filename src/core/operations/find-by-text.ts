@@ -18,7 +18,9 @@ import type { WantedMembers } from '../mango/selector-document.ts'
 import type { SortField } from '../mango/sort.ts'
 import { BestOf } from '../mango/text/best-of.ts'
 import { afterId, type DocStream, idKey, idOfKey } from '../mango/text/doc-stream.ts'
+import { parseTextQuery } from '../mango/text/parse-text-query.ts'
 import { boundingStream, textStream } from '../mango/text/selector-stream.ts'
+import { DEFAULT_FIELD } from '../mango/text/text-rows.ts'
 import { TextSearcher } from '../mango/text/text-searcher.ts'
 import { recordsById } from './find-by-key.ts'
 import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
@@ -97,12 +99,13 @@ class TextHits {
     const searcher = searcherOf(scan)
     const tests = textTests(options.selector)
     // Fails now, and not in the middle of an answer, when a query cannot be parsed.
-    for (const test of tests) await textStream(searcher, test)
+    for (const { query } of tests) parseTextQuery(String(query), DEFAULT_FIELD)
     return new TextHits(tests, async () => {
-      const bound = await boundingStream({ searcher, definition, compare }, options.selector)
-      const texts: DocStream[] = []
-      for (const test of tests) texts.push(await textStream(searcher, test))
-      return { driver: bound ?? searcher.everything(), texts }
+      const texts = new Map<TextTest, DocStream>()
+      for (const test of tests) texts.set(test, await textStream(searcher, test))
+      const parts = { searcher, definition, compare, texts }
+      const bound = await boundingStream(parts, options.selector)
+      return { driver: bound ?? searcher.everything(), texts: [...texts.values()] }
     })
   }
 
@@ -291,7 +294,7 @@ class Ranking {
 
   of({ id, score, truths }: Hit, document: JsonValue): Rank {
     const values =
-      this.#fields.length === 0 ? [score] : this.#fields.map(field => valueOf(document, field))
+      this.#fields.length === 0 ? [score] : this.#fields.map(field => sortValue(document, field))
     return this.#rank(id, values, truths)
   }
 
@@ -344,7 +347,7 @@ function compareKeys(
 }
 
 /** In a list, which is empty when there is none of the type. Of an array the first element counts. */
-function valueOf(
+function sortValue(
   document: JsonValue,
   { path, type }: { path: readonly string[]; type: string | undefined },
 ): JsonValue {

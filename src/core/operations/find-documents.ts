@@ -9,6 +9,7 @@ import { Failure, isFailure } from '../../base/errors.ts'
 import type { DesignSet } from '../design/design-cache.ts'
 import type { OpenIndex } from '../indexing/open-indexes.ts'
 import { encodeBookmark } from '../mango/bookmark.ts'
+import { compileByteFilter } from '../mango/byte-filter.ts'
 import { explainFind } from '../mango/explain.ts'
 import { parseFieldPath } from '../mango/field-path.ts'
 import { ALL_DOCS, columnNames, type IndexDefinition } from '../mango/index-definition.ts'
@@ -20,7 +21,7 @@ import { type FindOptions, parseFindOptions } from '../mango/options.ts'
 import { covers, type Plan, planFind, scanWarning } from '../mango/plan.ts'
 import { compileProjection } from '../mango/projection.ts'
 import { PlanRun } from '../mango/run-plan.ts'
-import { selectorFields } from '../mango/selector.ts'
+import { conjunctTests, isConstantField, selectorFields } from '../mango/selector.ts'
 import { candidatesById } from './find-by-id.ts'
 import { candidatesByKey } from './find-by-key.ts'
 import { candidatesByText } from './find-by-text.ts'
@@ -182,7 +183,8 @@ async function candidatesOf(
   const common = { reverse: plan.reverse, bookmark, firstCount, wanted }
   if (plan.kind === 'ids') {
     const prefix = options.partition === '' ? '' : `${options.partition}:`
-    const rows = candidatesById(operations, { ...common, range: plan.range, prefix })
+    const mayMatch = compileByteFilter(selector)
+    const rows = candidatesById(operations, { ...common, range: plan.range, prefix, mayMatch })
     return { rows, matches }
   }
   const open = await openQueryIndex(operations.database, views, {
@@ -202,7 +204,11 @@ async function candidatesOf(
   const { index, range, covering } = plan
   const place = kindOf(open).views.get(index.name)
   if (place === undefined) throw new Failure('index_changed')
-  const tells = covers(index, selectorFields(selector))
+  // Where the range says it all, a look at the key says nothing new.
+  const isExact =
+    conjunctTests(selector).length === selectorFields(selector).length &&
+    selectorFields(selector).every(field => isConstantField(selector, field))
+  const tells = !isExact && covers(index, selectorFields(selector))
   const rows = candidatesByKey(operations, {
     ...common,
     index: open.index,

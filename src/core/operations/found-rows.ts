@@ -7,6 +7,7 @@ import { idOfRow, type ScannedRow } from '../database/document-scan.ts'
 import { decodeDocument, placesIn } from '../database/stored-document.ts'
 import { functionDocument } from '../design/function-document.ts'
 import { printRevision } from '../document/revision.ts'
+import type { ByteFilter } from '../mango/byte-filter.ts'
 import type { JsonValue, MutableJsonObject } from '../mango/json-value.ts'
 import { documentFromKey } from '../mango/projection.ts'
 import type { Candidate } from '../mango/run-plan.ts'
@@ -27,10 +28,12 @@ export interface FoundRow extends Candidate {
 export class RecordRow implements FoundRow {
   readonly #row: ScannedRow
   readonly #wanted: WantedMembers
+  readonly #mayMatch: ByteFilter | undefined
 
-  constructor(row: ScannedRow, wanted: WantedMembers) {
+  constructor(row: ScannedRow, wanted: WantedMembers, mayMatch?: ByteFilter) {
     this.#row = row
     this.#wanted = wanted
+    this.#mayMatch = mayMatch
   }
 
   get id(): string {
@@ -41,10 +44,12 @@ export class RecordRow implements FoundRow {
     return this.id
   }
 
-  document(): JsonValue {
+  document(): JsonValue | undefined {
     const { value } = this.#row
+    const { bodyStart } = placesIn(value)
+    if (this.#mayMatch?.(value, bodyStart) === false) return undefined
     if (this.#wanted.special) return documentOf(this.view())
-    const document = JSON.parse(value.toString('utf8', placesIn(value).bodyStart))
+    const document = JSON.parse(value.toString('utf8', bodyStart))
     if (this.#wanted.id) document._id = this.id
     return document as JsonValue
   }

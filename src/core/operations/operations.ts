@@ -219,6 +219,8 @@ export interface DatabaseOperations {
   printSequence(seq: number): string
   /** The security object as JSON text. */
   securityText(): Promise<Buffer>
+  /** The same as functions of design documents see it. */
+  securityForFunctions(): Promise<Buffer>
   setSecurity(text: Buffer): Promise<void>
 
   revisionLimit(): Promise<number>

@@ -10,7 +10,7 @@ import { elementsOf, ItemCutter, membersOf } from './cut-json.ts'
 import type { RemoteEndpoint } from './endpoint.ts'
 import { showEndpoint } from './endpoint.ts'
 import { fetchedDocument } from './fetched-document.ts'
-import { changesCall, readPage, sequenceText } from './http-changes.ts'
+import { changesCall, readPage } from './http-changes.ts'
 import {
   type ClientCall,
   type ClientOptions,
@@ -32,7 +32,6 @@ import type {
   Wanted,
   WriteFailure,
 } from './peer.ts'
-import type { PeerSequence } from './peer-sequence.ts'
 import { passing, type RetryPolicy, withRetries } from './retry.ts'
 
 export interface HttpPeerOptions extends ClientOptions {
@@ -111,15 +110,6 @@ export class HttpPeer implements Peer {
       if (answer.status !== 200) throw await this.#refused(answer)
       return await readPage(answer)
     })
-  }
-
-  async pendingAfter(seq: PeerSequence): Promise<number | null> {
-    const path = `_changes?limit=0&since=${encodeURIComponent(sequenceText(seq))}`
-    const { json } = await this.#ask({ method: 'GET', path })
-    const { pending, results } = json as { pending?: unknown; results?: unknown }
-    if (typeof pending !== 'number') return null
-    // Some servers take 0 for 1.
-    return pending + (Array.isArray(results) ? results.length : 0)
   }
 
   async filterCode(designName: string, filterName: string): Promise<string> {

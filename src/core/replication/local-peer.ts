@@ -29,7 +29,6 @@ import type {
   Wanted,
   WriteFailure,
 } from './peer.ts'
-import type { PeerSequence } from './peer-sequence.ts'
 import { type RetryPolicy, withRetries } from './retry.ts'
 
 export interface LocalPeerParts {
@@ -113,11 +112,6 @@ export class LocalPeer implements Peer {
       }
     }
     return { rows, lastSeq: rows.at(-1)?.seq ?? query.since, pending: null }
-  }
-
-  async pendingAfter(seq: PeerSequence): Promise<number | null> {
-    const query = { since: seq, limit: 0, waitMs: 0, allLeaves: false, narrow: EVERYTHING }
-    return (await this.changes(query, this.#parts.signal)).pending
   }
 
   async filterCode(designName: string, filterName: string): Promise<string> {
@@ -266,8 +260,6 @@ export class LocalPeer implements Peer {
     return { kind: 'function', design, name: filter, request: async () => request }
   }
 }
-
-const EVERYTHING: Narrowing = { kind: 'all' }
 
 /** The request that a filter function sees, though there was none. */
 function filterRequest(

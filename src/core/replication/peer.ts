@@ -20,8 +20,6 @@ export interface Peer {
   writeLocal(id: string, document: Readonly<Record<string, unknown>>): Promise<void>
   /** What happened after a sequence, at once; with `waitMs` it waits so long for the first change. */
   changes(query: ChangesQuery, signal: AbortSignal): Promise<ChangesPage>
-  /** How many changes come after a sequence; null when the peer does not say. */
-  pendingAfter(seq: PeerSequence): Promise<number | null>
   /** The source of a filter function. Fails with `document_missing` or `function_missing`. */
   filterCode(designName: string, filterName: string): Promise<string>
 

@@ -31,11 +31,6 @@ export interface Tuning {
   readonly checkpointMs?: number | undefined
 }
 
-/** What a cancellation names: the id itself, or the same body that began it. */
-export interface CancelRequest {
-  readonly id: string
-}
-
 type Body = Readonly<Record<string, unknown>>
 
 /** The JSON text of a request. Fails with `json_invalid` or `request_invalid`. */

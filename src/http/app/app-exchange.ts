@@ -118,6 +118,13 @@ export class AppExchange {
   }
 }
 
+/** A reply with a JSON text that is made already. */
+export const jsonText = (text: string): Reply => ({
+  status: 200,
+  headers: JSON_HEADERS,
+  body: text,
+})
+
 async function* printed(
   batches: AsyncIterable<readonly unknown[]>,
 ): AsyncGenerator<readonly string[], void, undefined> {

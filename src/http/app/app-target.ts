@@ -8,5 +8,9 @@ const TARGET = new RegExp(
   `^(?:/+api|${MAIN}login|${MAIN}password-reset|${MAIN}_design/+${applicationDatabase()}/+_rewrite/+(?:app_settings|update_settings))(?:[/?#]|$)`,
 )
 
+/** People make their own databases; in every other way these are databases like any other. */
+const PERSONAL = new RegExp(`^/+${applicationDatabase('user')}-[^/?#]+-meta/*(?:[?#]|$)`)
+
 /** @param target with the product's other names replaced already */
-export const isApplicationTarget = (target: string): boolean => TARGET.test(target)
+export const isApplicationTarget = (target: string, method = 'GET'): boolean =>
+  TARGET.test(target) || (method === 'PUT' && PERSONAL.test(target))

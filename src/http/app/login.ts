@@ -68,7 +68,7 @@ async function tryLogIn(
 }
 
 /** Pages read the target from the body: a redirect would be followed by whatever sent the request. */
-function welcome(
+export function welcome(
   exchange: AppExchange,
   { user, setCookie, mustChangePassword }: LoggedIn,
   wanted: { readonly redirect?: unknown; readonly locale?: unknown },

@@ -11,6 +11,7 @@ import { contactsByPhone, hydrate } from './hydrate.ts'
 import { getIdentity, postLogin, postPasswordReset } from './login.ts'
 import { getPerson, getPersons, postPeople, postPerson, putPerson } from './people.ts'
 import { getPlace, getPlaces, postPlace, postPlaces, postPlacesId, putPlace } from './places.ts'
+import { getReplicationIds, postReplicationDeletes, putPersonalDatabase } from './replication.ts'
 import { getReport, getReportIds, postReport, putReport } from './reports.ts'
 import {
   getDeprecatedTransitions,
@@ -19,6 +20,18 @@ import {
   getSettings,
   putSettings,
 } from './settings.ts'
+import { postTokenLogin, postWithoutToken } from './token-login.ts'
+import {
+  getUsersV1,
+  getUsersV2,
+  getUserV2,
+  postUser,
+  postUsersV1,
+  postUsersV2,
+  postUsersV3,
+  removeUser,
+} from './users.ts'
+import { getUsersDocCount, getUsersInfo } from './users-info.ts'
 
 const MAIN = `/${applicationDatabase()}`
 const LEGACY = `${MAIN}/_design/${applicationDatabase()}/_rewrite`
@@ -29,6 +42,7 @@ const CONFIGURERS: AccessRule = { all: ['can_edit', 'can_configure'] }
 const READ_CONTACTS: AccessRule = { online: 'permission', all: ['can_view_contacts'] }
 const READ_REPORTS: AccessRule = { online: 'permission', all: ['can_view_reports'] }
 const ONLINE: AccessRule = { online: 'firewall' }
+const ADMINS: AccessRule = { admin: true }
 
 const onlineWithAny = (...any: string[]): AccessRule => ({ online: 'permission', any })
 const withAll = (...all: string[]): AccessRule => ({ all })
@@ -44,6 +58,9 @@ function route(path: string, lines: Readonly<Record<string, Line>>, prompts = fa
     prompts,
   }
 }
+
+const CREATE_USERS = withAll('can_edit', 'can_create_users')
+const SEE_USERS = withAll('can_view_users')
 
 const PROMPTS = true
 
@@ -104,7 +121,32 @@ export const APP_ROUTES: readonly AppRoute[] = [
     POST: [ONLINE, contactsByPhone],
   }),
 
+  route('/api/v1/users', {
+    GET: [SEE_USERS, getUsersV1],
+    POST: [CREATE_USERS, postUsersV1],
+  }),
+  route('/api/v2/users', {
+    GET: [SEE_USERS, getUsersV2],
+    POST: [CREATE_USERS, postUsersV2],
+  }),
+  route('/api/v3/users', { POST: [CREATE_USERS, postUsersV3] }),
+  // Users change themselves, and see themselves: the handlers decide.
+  route('/api/v1/users/{username}', {
+    POST: [LOGGED_IN, postUser],
+    DELETE: [withAll('can_delete_users'), removeUser],
+  }),
+  route('/api/v2/users/{username}', { GET: [LOGGED_IN, getUserV2] }),
+  route('/api/v3/users/{username}', { POST: [LOGGED_IN, postUser] }),
+
+  route('/api/v1/users-info', { GET: [LOGGED_IN, getUsersInfo] }),
+  route('/api/v1/users-doc-count', { GET: [ADMINS, getUsersDocCount] }, PROMPTS),
+  route('/api/v1/replication/get-ids', { GET: [LOGGED_IN, getReplicationIds] }),
+  route('/api/v1/replication/get-deletes', { POST: [LOGGED_IN, postReplicationDeletes] }),
+  route('/{personal}', { PUT: [LOGGED_IN, putPersonalDatabase] }),
+
   route(`${MAIN}/login`, { POST: [EVERYBODY, postLogin] }),
+  route(`${MAIN}/login/token`, { POST: [EVERYBODY, postWithoutToken] }),
+  route(`${MAIN}/login/token/{token}`, { POST: [EVERYBODY, postTokenLogin] }),
   route(`${MAIN}/login/identity`, { GET: [EVERYBODY, getIdentity] }),
   route(`${MAIN}/password-reset`, { POST: [EVERYBODY, postPasswordReset] }),
 ]

@@ -3,12 +3,23 @@
 import { isObject } from '../../app/documents/document.ts'
 import { DEPRECATED_TRANSITIONS } from '../../app/settings/deprecated-transitions.ts'
 import type { MergeMode } from '../../app/settings/merge-settings.ts'
+import type { Settings } from '../../app/settings/settings.ts'
 import { Failure } from '../../base/errors.ts'
 import type { Reply } from '../kit/reply.ts'
-import type { AppExchange } from './app-exchange.ts'
+import { type AppExchange, jsonText } from './app-exchange.ts'
 
-export const getSettings = (exchange: AppExchange): Reply =>
-  exchange.json(exchange.context.settings.all)
+export const getSettings = ({ context }: AppExchange): Reply => jsonText(textOf(context.settings))
+
+/** Settings are large, often read and seldom changed. */
+const TEXTS = new WeakMap<Settings, string>()
+
+function textOf(settings: Settings): string {
+  const known = TEXTS.get(settings)
+  if (known !== undefined) return known
+  const text = JSON.stringify(settings.all)
+  TEXTS.set(settings, text)
+  return text
+}
 
 export async function putSettings(exchange: AppExchange): Promise<Reply> {
   const given = await exchange.jsonBody()

@@ -1,5 +1,5 @@
 /** Attachments by their own URL: read, written, deleted. Bytes stream both ways. */
-import { Failure } from '../../base/errors.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
 import { DEFAULT_CONTENT_TYPE, type StoredAttachment } from '../../core/document/attachment.ts'
 import { validateAttachmentName } from '../../core/document/attachment-name.ts'
 import { validateDocumentId } from '../../core/document/document-id.ts'
@@ -118,9 +118,12 @@ async function parentOf(
 }
 
 async function revisionOf(exchange: Exchange, id: string, rev: Revision): Promise<DocumentView> {
-  const [opened] = (await exchange.database.openRevisions(id, [rev], {})) ?? []
-  if (opened === undefined || !('ok' in opened)) throw new Failure('attachment_revision_missing')
-  return opened.ok
+  try {
+    return await exchange.database.readDocument(id, { rev })
+  } catch (thrown) {
+    if (!isFailure(thrown, 'document_missing')) throw thrown
+    throw new Failure('attachment_revision_missing', {}, thrown)
+  }
 }
 
 /** Without a revision the winner tells whether there is something to delete; the commit then sees the conflict. */

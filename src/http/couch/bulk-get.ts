@@ -53,6 +53,8 @@ async function* presentResults(
   let before = ''
   for await (const batch of openItems(exchange, items, options)) {
     for (const { item, opened } of batch) {
+      // Those who may see less are told nothing at all about what is not for them.
+      if (opened?.length === 0) continue
       pieces.text(`${before}{"id":${JSON.stringify(idOf(item))},"docs":[`)
       before = ','
       const data = dataOf(item, options)

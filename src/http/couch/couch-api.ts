@@ -2,12 +2,12 @@
  * CouchDB's protocol as the lifecycle wants it: who sends the request, may they come here, which handler, and how
  * failures look. The steps in order are in `http/kit/lifecycle.ts`.
  */
-import { Failure } from '../../base/errors.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
 import { HEADER_NAMES } from '../../base/product-names.ts'
 import { authenticatedCheck, metricsCheck, serverAdminCheck } from '../../core/auth/authorize.ts'
-import { isServerAdmin } from '../../core/auth/user.ts'
+import { isServerAdmin, type User } from '../../core/auth/user.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
-import type { ServerOperations } from '../../core/operations/operations.ts'
+import type { DatabaseOperations, ServerOperations } from '../../core/operations/operations.ts'
 import { type Api, dispatch } from '../kit/lifecycle.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
@@ -88,16 +88,20 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     const jsonErrorIs400 = visitor?.route?.jsonErrorIs400 === true
     const { status, error, reason } = presentFailure(failure, dialect, jsonErrorIs400)
     const headers = ['Content-Type', jsonTypeFor(request, dialect)]
-    const { allow } = failure.detail
+    const { allow, details } = failure.detail
+    const more = details === undefined ? {} : { code: status, details }
+    const body = `${JSON.stringify({ error, reason, ...more })}\n`
     if (failure.code === 'method_not_allowed' && typeof allow === 'string') {
       headers.push('Allow', allow)
     }
     if (status === 401) {
-      const redirect = this.#loginRedirect(request, reason)
-      if (redirect !== undefined) return redirect
+      const location = this.#loginPage(request, reason)
+      if (location !== undefined) {
+        return { status: 302, headers: [...headers, 'Location', location], body }
+      }
       headers.push(...this.#challenge(request))
     }
-    return { status, headers, body: `${JSON.stringify({ error, reason })}\n` }
+    return { status, headers, body }
   }
 
   decorate(request: HttpRequest, visitor: Visitor | undefined): readonly string[] {
@@ -131,7 +135,18 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
       serverAdminCheck(visitor.user)
     }
     if (route.serverAdmin === true) serverAdminCheck(visitor.user)
-    visitor.database = await this.#server.open(visitor.user, name)
+    visitor.database = await this.#open(visitor.user, name, route)
+  }
+
+  /** Lists of system databases are for admins; whoever may not come in at all is told that, as in CouchDB. */
+  async #open(user: User, name: string, { path }: CouchRoute): Promise<DatabaseOperations> {
+    try {
+      return await this.#server.open(user, name)
+    } catch (thrown) {
+      const isList = path === '/{db}/_all_docs' || path === '/{db}/_changes'
+      if (isList && name.startsWith('_') && isFailure(thrown, 'forbidden')) serverAdminCheck(user)
+      throw thrown
+    }
   }
 
   async #exists(name: string): Promise<boolean> {
@@ -139,13 +154,13 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
   }
 
   /** Browsers that cannot read JSON are sent to a page where people can log in. */
-  #loginRedirect(request: HttpRequest, reason: unknown): Reply | undefined {
+  #loginPage(request: HttpRequest, reason: unknown): string | undefined {
     const wantsPage = request.acceptNames('text/html') && !request.accepts('application/json')
     const target = this.#server.configuration.get(SETTINGS.authenticationRedirect)
     if (!wantsPage || target === '') return undefined
     const back = encodeURIComponent(request.target)
     const location = `${target}?return=${back}&reason=${encodeURIComponent(String(reason))}`
-    return { status: 302, headers: ['Location', request.origin + location] }
+    return request.origin + location
   }
 
   #challenge(request: HttpRequest): string[] {

@@ -2,8 +2,12 @@
 import { indexJson } from '../../core/mango/index-definition.ts'
 import { parseBulkDelete, parseListParameters } from '../../core/mango/index-request.ts'
 import type { JsonObject } from '../../core/mango/json-value.ts'
-import type { FindAnswer, FindStatistics } from '../../core/operations/find-documents.ts'
-import { joinRows, type RowBatch } from '../kit/json-stream.ts'
+import type {
+  FindAnswer,
+  FindStatistics,
+  FoundDocument,
+} from '../../core/operations/find-documents.ts'
+import { joinBatch } from '../kit/json-stream.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { Exchange } from './exchange.ts'
 import { presentDocument } from './present-document.ts'
@@ -11,31 +15,45 @@ import { presentDocument } from './present-document.ts'
 export async function postFind(exchange: Exchange): Promise<Reply> {
   const request = await requestOf(exchange)
   const answer = await exchange.database.find(request, exchange.request.signal)
-  const body = joinRows(
-    {
-      prefix: '{"docs":[\r\n',
-      separator: ',\r\n',
-      suffix: () => summaryText(exchange, answer),
-    },
-    presented(exchange, answer),
-  )
+  const body = presentAnswer(exchange, answer)
   return { status: 200, headers: ['Content-Type', exchange.jsonType], body }
 }
+
+/** Held back by one batch, so that a short answer goes out in one piece. */
+async function* presentAnswer(
+  exchange: Exchange,
+  answer: FindAnswer,
+): AsyncGenerator<Buffer | string, void, undefined> {
+  let before = '{"docs":[\r\n'
+  let rows: (Buffer | string)[] = []
+  let bytes = 0
+  for await (const found of answer.batches) {
+    for (const each of found) {
+      const text = presentFound(exchange, each)
+      rows.push(text)
+      bytes += text.length
+    }
+    if (bytes < PIECE_BYTES) continue
+    yield joinBatch(before, ',\r\n', rows)
+    before = ',\r\n'
+    rows = []
+    bytes = 0
+  }
+  const end = summaryText(exchange, answer)
+  const last = rows.pop()
+  if (last === undefined) yield before.startsWith('{') ? before + end : end
+  else if (typeof last === 'string') yield joinBatch(before, ',\r\n', [...rows, last + end])
+  else yield joinBatch(before, ',\r\n', [...rows, Buffer.concat([last, Buffer.from(end)])])
+}
+
+const PIECE_BYTES = 64 * 1024
+
+const presentFound = ({ dialect }: Exchange, { view, part }: FoundDocument): Buffer | string =>
+  view === undefined ? JSON.stringify(part) : presentDocument(view, { dialect })
 
 async function requestOf(exchange: Exchange): Promise<JsonObject> {
   exchange.requireJsonType()
   return (await exchange.jsonObject()) as JsonObject
-}
-
-async function* presented(
-  { dialect }: Exchange,
-  answer: FindAnswer,
-): AsyncGenerator<RowBatch, void, undefined> {
-  for await (const found of answer.batches) {
-    yield found.map(({ view, part }) =>
-      view === undefined ? JSON.stringify(part) : presentDocument(view, { dialect }),
-    )
-  }
 }
 
 function summaryText({ dialect }: Exchange, answer: FindAnswer): string {
@@ -90,7 +108,9 @@ export async function bulkDeleteIndexes(exchange: Exchange): Promise<Reply> {
   const results = await exchange.database.deleteIndexDesigns(ids)
   const failed = results.filter(({ failure }) => failure !== undefined)
   return exchange.value(200, {
-    success: results.filter(({ failure }) => failure === undefined).map(({ id }) => ({ id, ok: true })),
+    success: results
+      .filter(({ failure }) => failure === undefined)
+      .map(({ id }) => ({ id, ok: true })),
     fail: failed.map(({ id, failure }) => ({
       id,
       error: failure?.code === 'document_missing' ? 'not_found' : failure?.code,

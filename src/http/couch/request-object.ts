@@ -56,7 +56,7 @@ export async function requestObject(
   if (!isRewrite) add('form', textObject(formOf(request, body)))
   add('cookie', textObject(scrubs ? [] : cookiesOf(request)))
   addValue('userCtx', { db: database.name, name: user.name, roles: user.roles })
-  add('secObj', (await database.securityText()).toString())
+  add('secObj', (await database.securityForFunctions()).toString())
   return Buffer.from(`{${members.join(',')}}`)
 }
 

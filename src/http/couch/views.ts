@@ -64,7 +64,7 @@ async function* presentAnswers(
   let before = '{"results":[\r\n'
   for (const { query, answer } of answers) {
     yield before
-    yield* presentAnswer(exchange, query, answer)
+    yield* presentAnswer(exchange, query, answer, END)
     before = ',\r\n'
   }
   yield answers.length === 0 ? `${before}\r\n]}\n` : '\r\n]}\n'
@@ -87,45 +87,41 @@ async function replyWith(
     if (unchanged !== undefined) return unchanged
     headers.push('ETag', etag)
   }
-  return { status: 200, headers, body: withLineFeed(presentAnswer(exchange, query, answer)) }
+  return { status: 200, headers, body: presentAnswer(exchange, query, answer, END_OF_BODY) }
 }
 
-async function* withLineFeed(
-  body: AsyncIterable<BodyPiece>,
-): AsyncGenerator<BodyPiece, void, undefined> {
-  yield* body
-  yield '\n'
-}
-
+/** A batch waits for the next one, so that a short answer is one piece with its end. */
 async function* presentAnswer(
   exchange: Exchange,
   query: ParsedViewQuery,
   answer: ViewAnswer,
+  end: Buffer,
 ): AsyncGenerator<BodyPiece, void, undefined> {
-  const head = Buffer.from(prefixOf(exchange, query, answer))
-  let pieces: Buffer[] = [head]
+  let waiting: Buffer[] = [Buffer.from(prefixOf(exchange, query, answer))]
   if (answer.rows.kind === 'texts') {
     let isFirst = true
     for await (const texts of answer.rows.batches) {
+      if (!isFirst) {
+        yield Buffer.concat(waiting)
+        waiting = []
+      }
       for (const text of texts) {
-        if (!isFirst) pieces.push(SEPARATOR)
-        pieces.push(text)
+        if (!isFirst) waiting.push(SEPARATOR)
+        waiting.push(text)
         isFirst = false
       }
-      yield Buffer.concat(pieces)
-      pieces = []
     }
   } else {
-    yield head
-    pieces = []
-    yield* presentDocuments(exchange, query, answer.rows.batches)
+    yield* presentDocuments(exchange, query, answer.rows.batches, waiting)
+    waiting = []
   }
-  pieces.push(END)
-  yield Buffer.concat(pieces)
+  waiting.push(end)
+  yield Buffer.concat(waiting)
 }
 
 const SEPARATOR = Buffer.from(',\r\n')
 const END = Buffer.from('\r\n]}')
+const END_OF_BODY = Buffer.from('\r\n]}\n')
 const DOC = Buffer.from(',"doc":')
 const NULL = Buffer.from('null')
 const CLOSE = Buffer.from('}')
@@ -151,11 +147,12 @@ async function* presentDocuments(
   exchange: Exchange,
   query: ParsedViewQuery,
   batches: AsyncIterable<readonly RowWithDocument[]>,
+  head: readonly Buffer[],
 ): AsyncGenerator<BodyPiece, void, undefined> {
   const options = presentationOf(exchange, query)
   let isFirst = true
+  let pieces = [...head]
   for await (const rows of batches) {
-    let pieces: Buffer[] = []
     for (const { text, document } of rows) {
       if (!isFirst) pieces.push(SEPARATOR)
       isFirst = false
@@ -168,7 +165,9 @@ async function* presentDocuments(
       pieces.push(CLOSE)
     }
     yield Buffer.concat(pieces)
+    pieces = []
   }
+  if (pieces.length > 0) yield Buffer.concat(pieces)
 }
 
 const presentationOf = (

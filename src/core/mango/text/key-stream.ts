@@ -3,7 +3,7 @@
  * going far ahead opens the tree anew at the place in question instead of reading what lies between.
  */
 import type { BlockIndex } from '../../indexing/block-index.ts'
-import type { RowBlock, RowSlice } from '../../indexing/row-block.ts'
+import type { RowSlice } from '../../indexing/row-block.ts'
 import { afterKey, idBytes } from '../../indexing/row-order.ts'
 import type { DocStream } from './doc-stream.ts'
 
@@ -19,20 +19,20 @@ export interface IndexedTree {
   readonly pace: Pace
 }
 
-interface Row {
-  readonly id: string
-  readonly block: RowBlock
-  readonly row: number
-}
-
 export class KeyStream implements DocStream {
   readonly #source: IndexedTree
   readonly #sortKey: Buffer
   readonly #weigh: Weigh | undefined
-  #rows: readonly Row[] = []
-  #at = 0
+  #slices: readonly RowSlice[] = []
+  /** Where it stands: a slice, and a row of its block. */
+  #slice = 0
+  #row = 0
+  #lastId: string | undefined
   #batches: AsyncIterator<readonly RowSlice[]> | undefined
   #isStarted = false
+  /** Questions since rows were last read: few mean that those who ask leap over most of them. */
+  #seekCount = 0
+  id: string | undefined
 
   /** @param sortKey of the key, in the order of the tree */
   constructor(source: IndexedTree, sortKey: Buffer, weigh?: Weigh) {
@@ -41,19 +41,15 @@ export class KeyStream implements DocStream {
     this.#weigh = weigh
   }
 
-  get id(): string | undefined {
-    return this.#rows[this.#at]?.id
-  }
-
   seek(id: string): undefined | Promise<void> {
-    const last = this.#rows[this.#rows.length - 1]
-    if (last !== undefined && last.id >= id) {
+    this.#seekCount++
+    if (this.id !== undefined && this.id >= id) return undefined
+    if (this.#lastId !== undefined && this.#lastId >= id) {
       this.#skipTo(id)
       return undefined
     }
-    const isEnded = this.#isStarted && this.#batches === undefined
-    if (isEnded) {
-      this.#at = this.#rows.length
+    if (this.#isStarted && this.#batches === undefined) {
+      this.id = undefined
       return undefined
     }
     return this.#read(id)
@@ -65,31 +61,38 @@ export class KeyStream implements DocStream {
 
   /** Of the row it stands at. */
   value(): readonly number[] {
-    const { block, row } = this.#rows[this.#at] as Row
-    return JSON.parse(block.valueText(row).toString('latin1')) as number[]
+    const { block } = this.#slices[this.#slice] as RowSlice
+    return JSON.parse(block.valueText(this.#row).toString('latin1')) as number[]
   }
 
+  /** To a row that is at hand. */
   #skipTo(id: string): void {
-    let low = this.#at
-    let high = this.#rows.length
+    while (lastIdOf(this.#slices[this.#slice] as RowSlice) < id) {
+      this.#slice++
+      this.#row = (this.#slices[this.#slice] as RowSlice).from
+    }
+    const slice = this.#slices[this.#slice] as RowSlice
+    let low = this.#row
+    let high = slice.to - 1
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#rows[middle] as Row).id < id) low = middle + 1
+      if (idOf(slice, middle) < id) low = middle + 1
       else high = middle
     }
-    this.#at = low
+    this.#row = low
+    this.id = idOf(slice, low)
   }
 
   async #read(id: string): Promise<void> {
-    if (this.#batches !== undefined) {
+    const isSparse = this.#seekCount < SPARSE_COUNT
+    if (this.#batches !== undefined && !isSparse) {
       await this.#next()
-      const last = this.#rows[this.#rows.length - 1]
-      if (last === undefined) return
-      if (last.id >= id) return this.#skipTo(id)
+      if (this.#lastId === undefined) return
+      if (this.#lastId >= id) return this.#skipTo(id)
     }
     await this.#open(id)
     await this.#next()
-    this.#skipTo(id)
+    if (this.#lastId !== undefined) this.#skipTo(id)
   }
 
   async #open(id: string): Promise<void> {
@@ -110,20 +113,22 @@ export class KeyStream implements DocStream {
     const paused = this.#source.pace()
     if (paused !== undefined) await paused
     const batch = await this.#batches?.next()
-    this.#at = 0
-    if (batch === undefined || batch.done === true) {
-      this.#batches = undefined
-      this.#rows = []
-    } else this.#rows = batch.value.flatMap(rowsOf)
+    const isEnd = batch === undefined || batch.done === true
+    if (isEnd) this.#batches = undefined
+    this.#slices = isEnd ? [] : batch.value
+    this.#slice = 0
+    this.#row = this.#slices[0]?.from ?? 0
+    this.#seekCount = 0
+    const last = this.#slices.at(-1)
+    this.#lastId = last && lastIdOf(last)
+    this.id = undefined
   }
 }
 
-const BATCH_BYTES_MAX = 16 * 1024
+/** To the end of a block. */
+const BATCH_BYTES_MAX = 1
+const SPARSE_COUNT = 16
 
-function rowsOf({ block, from, to }: RowSlice): Row[] {
-  const rows: Row[] = []
-  for (let row = from; row < to; row++) {
-    rows.push({ id: idBytes(block.idText(row)).toString('latin1'), block, row })
-  }
-  return rows
-}
+const idOf = ({ block }: RowSlice, row: number): string =>
+  idBytes(block.idText(row)).toString('latin1')
+const lastIdOf = (slice: RowSlice): string => idOf(slice, slice.to - 1)

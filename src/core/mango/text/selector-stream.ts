@@ -5,6 +5,7 @@
 import type { TextIndex } from '../index-definition.ts'
 import { type Compare, isJsonArray, isJsonObject, type JsonValue } from '../json-value.ts'
 import { keyRange } from '../key-range.ts'
+import type { TextTest } from '../match.ts'
 import type { Condition, FieldTest, Selector } from '../selector.ts'
 import { AllOf, AnyOf, type DocStream, NO_DOCUMENTS } from './doc-stream.ts'
 import { plainField } from './field-name.ts'
@@ -16,6 +17,11 @@ export interface BoundingParts {
   readonly searcher: TextSearcher
   readonly definition: TextIndex
   readonly compare: Compare
+  /**
+   * The stream of each `$text`. They can be asked further by others: at a document that the whole stands at, each one
+   * stands too if it has it.
+   */
+  readonly texts: ReadonlyMap<TextTest, DocStream>
 }
 
 /** A range with more documents bounds nothing: reading all in order is as quick. */
@@ -30,7 +36,7 @@ export async function boundingStream(
 ): Promise<DocStream | undefined> {
   switch (selector.kind) {
     case 'text':
-      return textStream(parts.searcher, selector)
+      return parts.texts.get(selector)
     case 'field':
       return fieldStream(parts, selector, prefix)
     case 'and': {
@@ -48,10 +54,8 @@ export async function boundingStream(
   }
 }
 
-export const textStream = (
-  searcher: TextSearcher,
-  { query }: Selector & { readonly kind: 'text' },
-): Promise<DocStream> => searcher.query(parseTextQuery(String(query), DEFAULT_FIELD))
+export const textStream = (searcher: TextSearcher, { query }: TextTest): Promise<DocStream> =>
+  searcher.query(parseTextQuery(String(query), DEFAULT_FIELD))
 
 async function boundAll(
   parts: BoundingParts,

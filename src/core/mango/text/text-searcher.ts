@@ -96,17 +96,20 @@ export class TextSearcher {
     const [first] = words
     if (first === undefined) return NO_DOCUMENTS
     const ofField = await this.#sum([field])
-    const rarities: number[] = []
-    for (const { term } of words) rarities.push(rarity(await this.#sum([field, term]), ofField))
-    const together = rarities.reduce((sum, one) => sum + one, 0)
-    const weigh = bm25(ofField, together)
+    const sums: TermSum[] = []
+    for (const { term } of words) sums.push(await this.#sum([field, term]))
+    const weigh = bm25(
+      ofField,
+      sums.reduce((weight, sum) => weight + rarity(sum, ofField), 0),
+    )
     if (words.length === 1) {
       return this.#keyStream([field, first.term], value => weigh(value[0] ?? 0, value.length - 1))
     }
-    const terms = words.map(({ term, offset }) => ({
-      stream: this.#keyStream([field, term]),
-      offset,
-    }))
+    const terms = words
+      .map(({ term, offset }, at) => ({ term, offset, count: sums[at]?.count ?? 0 }))
+      // The rarest one leads: the others are only looked at where it is.
+      .sort((a, b) => a.count - b.count)
+      .map(({ term, offset }) => ({ stream: this.#keyStream([field, term]), offset }))
     return new PhraseStream(terms, slop, weigh)
   }
 

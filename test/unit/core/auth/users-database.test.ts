@@ -110,17 +110,22 @@ describe('validation', () => {
 
 describe('who may write', () => {
   it("others' documents do not exist for a named user", () => {
-    for (const id of ['org.couchdb.user:ann', '_design/mine', 'plain', 'org.svc.user:']) {
+    for (const id of ['org.couchdb.user:ann', '_design/mine', '_local/x', 'org.svc.user:']) {
       throwsFailure(() => usersWriteGate(id, bob, false), 'document_missing', 'missing')
     }
   })
 
   it('own documents, admins and self registration pass', () => {
-    for (const id of ['org.couchdb.user:bob', 'org.svc.user:bob', '_local/x']) {
+    for (const id of ['org.couchdb.user:bob', 'org.svc.user:bob']) {
       usersWriteGate(id, bob, false)
     }
     usersWriteGate('org.couchdb.user:ann', bob, true)
     usersWriteGate('org.couchdb.user:ann', ANONYMOUS, false)
+    usersWriteGate('_local/x', bob, true)
+  })
+
+  it('local documents are for admins', () => {
+    throwsFailure(() => usersWriteGate('_local/x', ANONYMOUS, false), 'document_missing', 'missing')
   })
 
   it('an account has one twin', () => {

