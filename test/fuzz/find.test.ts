@@ -99,8 +99,7 @@ async function change(
   for (const { _id, _rev, ...document } of [...stored.values()]) {
     const fate = random.below(5)
     if (fate === 0) docs.push({ _id, _rev, _deleted: true } as JsonObject)
-    else if (fate === 1)
-      docs.push({ ...document, _id, _rev, a: randomValue(random) } as JsonObject)
+    else if (fate === 1) docs.push({ ...document, _id, _rev, a: randomValue(random) } as JsonObject)
   }
   const written = await server.ask('POST', `${path}/_bulk_docs`, { body: { docs } })
   for (const [at, result] of (written.json as { id: string; rev?: string }[]).entries()) {

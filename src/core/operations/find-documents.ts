@@ -12,7 +12,13 @@ import { encodeBookmark } from '../mango/bookmark.ts'
 import { compileByteFilter } from '../mango/byte-filter.ts'
 import { explainFind } from '../mango/explain.ts'
 import { parseFieldPath } from '../mango/field-path.ts'
-import { ALL_DOCS, columnNames, type IndexDefinition } from '../mango/index-definition.ts'
+import {
+  ALL_DOCS,
+  columnNames,
+  type IndexDefinition,
+  type JsonIndex,
+  type TextIndex,
+} from '../mango/index-definition.ts'
 import { readIndexes } from '../mango/index-request.ts'
 import type { Compare, JsonObject, JsonValue } from '../mango/json-value.ts'
 import { MangoKind, wantedMembers } from '../mango/mango-kind.ts'
@@ -21,7 +27,8 @@ import { type FindOptions, parseFindOptions } from '../mango/options.ts'
 import { covers, type Plan, planFind, scanWarning } from '../mango/plan.ts'
 import { compileProjection } from '../mango/projection.ts'
 import { PlanRun } from '../mango/run-plan.ts'
-import { conjunctTests, isConstantField, selectorFields } from '../mango/selector.ts'
+import { conjunctTests, isConstantField, type Selector, selectorFields } from '../mango/selector.ts'
+import type { WantedMembers } from '../mango/selector-document.ts'
 import { candidatesById } from './find-by-id.ts'
 import { candidatesByKey } from './find-by-key.ts'
 import { candidatesByText } from './find-by-text.ts'
@@ -173,18 +180,18 @@ async function candidatesOf(
   signal: AbortSignal | undefined,
 ): Promise<Candidates> {
   const { operations, views } = parts
-  const { bookmark, selector, fields } = options
-  const sorted = options.sort.map(({ name }) => name)
-  const named = [...selectorFields(selector), ...fields, ...sorted]
-  const wanted = wantedMembers(named, options.conflicts)
-  const compare = parts.compare()
-  const matches = compileMatcher(selector, { compare })
-  const firstCount = options.skip + options.limit + 1
-  const common = { reverse: plan.reverse, bookmark, firstCount, wanted }
+  const { selector } = options
+  const matches = compileMatcher(selector, { compare: parts.compare() })
+  const scan = {
+    reverse: plan.reverse,
+    bookmark: options.bookmark,
+    firstCount: options.skip + options.limit + 1,
+    wanted: wantedOf(options),
+  }
   if (plan.kind === 'ids') {
     const prefix = options.partition === '' ? '' : `${options.partition}:`
     const mayMatch = compileByteFilter(selector)
-    const rows = candidatesById(operations, { ...common, range: plan.range, prefix, mayMatch })
+    const rows = candidatesById(operations, { ...scan, range: plan.range, prefix, mayMatch })
     return { rows, matches }
   }
   const open = await openQueryIndex(operations.database, views, {
@@ -193,41 +200,67 @@ async function candidatesOf(
     signal,
   })
   if (open === undefined) return { rows: NO_ROWS, matches }
-  const collator = views.collator()
-  if (plan.kind === 'text') {
-    const place = kindOf(open).texts.get(plan.index.name)
-    if (place === undefined) throw new Failure('index_changed')
-    const now = () => performance.now()
-    const scan = { definition: plan.index, open, place, collator, compare, options, wanted }
-    return candidatesByText(operations, { ...scan, now, pause })
-  }
+  if (plan.kind === 'text') return textCandidates(parts, plan.index, open, options)
   const { index, range, covering } = plan
-  const place = kindOf(open).views.get(index.name)
-  if (place === undefined) throw new Failure('index_changed')
-  // Where the range says it all, a look at the key says nothing new.
-  const isExact =
-    conjunctTests(selector).length === selectorFields(selector).length &&
-    selectorFields(selector).every(field => isConstantField(selector, field))
-  const tells = !isExact && covers(index, selectorFields(selector))
   const rows = candidatesByKey(operations, {
-    ...common,
+    ...scan,
     index: open.index,
-    tree: place.tree,
+    tree: placeOf(kindOf(open).views, index.name).tree,
     range,
     covering,
-    collator,
+    collator: views.collator(),
     columns: columnNames(index).map(parseFieldPath),
-    matchesKey: tells ? matches : undefined,
+    matchesKey: keyTells(index, selector) ? matches : undefined,
   })
   return { rows, matches }
+}
+
+const NO_ROWS: AsyncIterable<readonly FoundRow[]> = (async function* () {})()
+
+/** The special members that somebody looks at. */
+function wantedOf({ selector, fields, sort, conflicts }: FindOptions): WantedMembers {
+  const sorted = sort.map(({ name }) => name)
+  return wantedMembers([...selectorFields(selector), ...fields, ...sorted], conflicts)
+}
+
+/** Whether a look at the keys spares reading documents: not where the range says it all already. */
+function keyTells(index: JsonIndex, selector: Selector): boolean {
+  const fields = selectorFields(selector)
+  const isExact =
+    conjunctTests(selector).length === fields.length &&
+    fields.every(field => isConstantField(selector, field))
+  return !isExact && covers(index, fields)
+}
+
+function textCandidates(
+  { operations, views, compare }: FindParts,
+  definition: TextIndex,
+  open: OpenIndex,
+  options: FindOptions,
+): Promise<Candidates> {
+  return candidatesByText(operations, {
+    definition,
+    open,
+    place: placeOf(kindOf(open).texts, definition.name),
+    collator: views.collator(),
+    compare: compare(),
+    options,
+    wanted: wantedOf(options),
+    now: () => performance.now(),
+    pause,
+  })
+}
+
+function placeOf<T>(places: ReadonlyMap<string, T>, name: string): T {
+  const place = places.get(name)
+  if (place === undefined) throw new Failure('index_changed')
+  return place
 }
 
 function kindOf({ kind }: OpenIndex): MangoKind {
   if (kind instanceof MangoKind) return kind
   throw new Failure('index_changed')
 }
-
-const NO_ROWS: AsyncIterable<readonly FoundRow[]> = (async function* () {})()
 
 async function* shown(
   run: PlanRun<FoundRow>,

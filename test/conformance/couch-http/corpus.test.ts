@@ -1,7 +1,7 @@
 /**
- * Replays the recorded CouchDB corpus against a real server with two workers, in both dialects. An area counts as soon
- * as its part of the server is built; the others are listed with the reason. The corpus beside this checkout is taken
- * where there is one, else the copy in this repository.
+ * Replays the recorded CouchDB corpus against a real server with two workers, in both dialects: every area, every step,
+ * but for the few that are listed with the reason why we answer otherwise. The corpus beside this checkout is taken where
+ * there is one, else the copy in this repository.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -12,18 +12,17 @@ import { describe, it } from 'node:test'
 import { startProcess } from '../../support/start-process.ts'
 import { ROOT } from '../../tidy/source-tree.ts'
 
-const AREAS = [
-  'server',
-  'databases',
-  'config',
-  'methods',
-  'documents',
-  'ids',
-  'json',
-  'revisions',
-  'session',
-  'users',
-]
+/** Steps where we answer otherwise on purpose: scenario -> steps. */
+const KNOWN: Readonly<Record<string, { readonly steps: readonly number[]; readonly why: string }>> =
+  {
+    'views/multi-shard': {
+      steps: [7],
+      why: 'the offset of a keyed query adds up what single shards of a cluster happen to hold; here there are none',
+    },
+  }
+
+const isKnown = (scenario: string, step: number): boolean =>
+  KNOWN[scenario]?.steps.includes(step) ?? false
 
 const beside = join(ROOT, '../shared/conformance')
 const corpus = existsSync(join(beside, 'replay.mjs'))
@@ -44,7 +43,7 @@ for (const dialect of ['spec', 'couchdb'] as const) {
       ])
       try {
         const report = join(folder, 'report.json')
-        const flags = ['--area', AREAS.join(','), '--jobs', '4', '--quiet', '--json', report]
+        const flags = ['--jobs', '4', '--quiet', '--json', report]
         if (dialect === 'couchdb') flags.push('--real')
         await run([join(corpus, 'replay.mjs'), server.url('admin:pass'), ...flags])
         assert.deepEqual(failures(report), [])

@@ -217,6 +217,6 @@ test('the index of all documents, bulk deletes, list parameters', () => {
   assert.throws(() => parseBulkDelete({ docids: [null] }), { code: 'index_invalid' })
   assert.deepEqual(parseListParameters('5', '2'), { limit: 5, skip: 2 })
   for (const limit of ['0', '-1', 'x']) {
-    assert.throws(() => parseListParameters(limit, undefined), { code: 'index_invalid' })
+    assert.throws(() => parseListParameters(limit, undefined), { code: 'index_list_invalid' })
   }
 })
