@@ -101,7 +101,7 @@ async function main(): Promise<void> {
       await ask(server, 'POST', '/bench/_bulk_docs', JSON.stringify({ docs }))
     }
     await measureBuild(server, ids)
-    await measureQueries(server)
+    await measureQueries(server, ids)
   } finally {
     await server.stop()
   }
@@ -183,8 +183,10 @@ async function rowCount(server: BenchServer): Promise<number> {
   return rows
 }
 
-async function measureQueries(server: BenchServer): Promise<void> {
+async function measureQueries(server: BenchServer, ids: readonly string[]): Promise<void> {
   const base = '/bench/_design/all/_view'
+  // To compare with: what any request costs on this machine at this time.
+  await measure(server, 'GET of a document', undefined, n => `/bench/${ids[n % ids.length]}`)
   await measure(server, 'keyed query', GOALS.keyed, n => {
     const word = `${WORDS[n % WORDS.length]}${n % 200}`
     return `${base}/words?key=${encodeURIComponent(JSON.stringify([`form${n % 12}`, word]))}&limit=10`

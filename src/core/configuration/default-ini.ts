@@ -21,6 +21,6 @@ export function defaultIni(): string {
   return `${HEADER}\n${body.join('\n')}`
 }
 
-const HEADER = `; Every setting with its default. Do not edit: put your own values into local.ini in the data folder, or set them
-; with PUT /_node/_local/_config/{section}/{key}. Lines that begin with a semicolon are comments.
+const HEADER = `; Every setting with its default. Do not edit: put your own values into local.ini in the data
+; folder, or set them with PUT /_node/_local/_config/{section}/{key}. Lines that begin with a semicolon are comments.
 `

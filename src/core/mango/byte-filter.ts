@@ -29,7 +29,6 @@ export function compileByteFilter(selector: Selector): ByteFilter | undefined {
 }
 
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: bytes beyond plain ASCII are what is looked for
 const ODD = /[\\\x7f-\xff]/
 const BACKSLASH = 0x5c
 

@@ -282,7 +282,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   get #findParts(): FindParts {
     const server = this.#server
     const { views, findSettings: settings } = server
-    return { operations: this, views, settings, compare: () => server.compare() }
+    return { host: this, views, settings, compare: () => server.compare() }
   }
 
   createIndex(request: JsonObject): Promise<CreatedIndex> {
@@ -299,7 +299,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   get #indexParts(): IndexParts {
     const { dialect, findSettings } = this.#server
-    return { operations: this, dialect, textSearch: findSettings.textSearch }
+    return { host: this, dialect, textSearch: findSettings.textSearch }
   }
 
   info(): Promise<DatabaseInfo> {

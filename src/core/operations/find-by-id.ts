@@ -14,7 +14,7 @@ import type { ByteFilter } from '../mango/byte-filter.ts'
 import type { IdRange } from '../mango/key-range.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
 import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { FindHost } from './find-host.ts'
 
 export interface IdScan {
   readonly range: IdRange
@@ -30,18 +30,18 @@ export interface IdScan {
 }
 
 export async function* candidatesById(
-  operations: DatabaseOperations,
+  host: FindHost,
   scan: IdScan,
 ): AsyncGenerator<readonly FoundRow[], void, undefined> {
   const bounds = boundsOf(scan)
   if (bounds === undefined) return
-  const { store } = operations.database
+  const { store } = host.database
   for await (const rows of growingScan(bounds, scan, (some, batchCountMax) =>
     scanLiveDocuments(store, some, { reverse: scan.reverse, batchCountMax }),
   )) {
     const own = rows.filter(row => !isDesignRow(row))
     if (own.length === 0) continue
-    if (operations.narrowsDocuments) yield await narrowed(operations, own.map(idOfRow), scan.wanted)
+    if (host.narrowsDocuments) yield await narrowed(host, own.map(idOfRow), scan.wanted)
     else yield own.map(row => new RecordRow(row, scan.wanted, scan.mayMatch))
   }
 }

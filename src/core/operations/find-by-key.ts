@@ -21,7 +21,7 @@ import {
   RecordRow,
   type ViewRow,
 } from './found-rows.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { FindHost } from './find-host.ts'
 
 export interface KeyScan {
   readonly index: BlockIndex
@@ -40,7 +40,7 @@ export interface KeyScan {
 }
 
 export async function* candidatesByKey(
-  operations: DatabaseOperations,
+  host: FindHost,
   scan: KeyScan,
 ): AsyncGenerator<readonly FoundRow[], void, undefined> {
   const range = placesOf(scan, scan.index.order(scan.tree))
@@ -65,7 +65,7 @@ export async function* candidatesByKey(
             keyText: block.keyText(row),
           })
         }
-        yield await rowsWithDocuments(operations, scan, rows)
+        yield await rowsWithDocuments(host, scan, rows)
         count = Math.min(GROWN_COUNT, count * 2)
       }
     }
@@ -84,19 +84,19 @@ interface IndexRow {
 }
 
 async function rowsWithDocuments(
-  operations: DatabaseOperations,
+  host: FindHost,
   scan: KeyScan,
   rows: readonly IndexRow[],
 ): Promise<readonly FoundRow[]> {
   const { columns, matchesKey } = scan
-  if (scan.covering && !operations.narrowsDocuments)
+  if (scan.covering && !host.narrowsDocuments)
     return rows.map(row => coveredRow(row, columns))
   const asked =
     matchesKey === undefined
       ? rows
       : rows.filter(row => matchesKey(coveredRow(row, columns).document()))
   const ids = asked.map(({ id }) => id)
-  const records = await recordsById(operations, ids, scan.wanted)
+  const records = await recordsById(host, ids, scan.wanted)
   return asked.map(({ id, keyText }, at) => new IndexedRow(id, keyText, records[at]))
 }
 
@@ -105,15 +105,15 @@ const coveredRow = ({ id, keyText }: IndexRow, columns: KeyScan['columns']): Cov
 
 /** The documents as their reader may see them, in order; undefined for those that are gone or hidden. */
 export async function recordsById(
-  operations: DatabaseOperations,
+  host: FindHost,
   ids: readonly string[],
   wanted: WantedMembers,
 ): Promise<(RecordRow | ViewRow | undefined)[]> {
-  if (operations.narrowsDocuments) {
-    const byId = new Map((await narrowed(operations, ids, wanted)).map(row => [row.id, row]))
+  if (host.narrowsDocuments) {
+    const byId = new Map((await narrowed(host, ids, wanted)).map(row => [row.id, row]))
     return ids.map(id => byId.get(id))
   }
-  const values = await operations.database.read(tx => tx.getMany(ids.map(documentKey)))
+  const values = await host.database.read(tx => tx.getMany(ids.map(documentKey)))
   return values.map((value, at) => {
     if (value === undefined || isTombstone(value)) return undefined
     const idSource = Buffer.from(ids[at] as string)

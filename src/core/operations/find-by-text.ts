@@ -23,7 +23,7 @@ import { DEFAULT_FIELD } from '../mango/text/text-rows.ts'
 import { TextSearcher } from '../mango/text/text-searcher.ts'
 import { recordsById } from './find-by-key.ts'
 import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { FindHost } from './find-host.ts'
 import type { DocumentView } from './read-document.ts'
 
 export interface TextScan {
@@ -52,7 +52,7 @@ const RANKED_MAX = 10_000
 const SLICE_MS = 10
 
 export async function candidatesByText(
-  operations: DatabaseOperations,
+  host: FindHost,
   scan: TextScan,
 ): Promise<TextCandidates> {
   const { options, compare } = scan
@@ -64,8 +64,8 @@ export async function candidatesByText(
   const isRanked = search.hasTexts || options.sort.length > 0
   const ranked = { examined: 0 }
   const rows = isRanked
-    ? rankedRows(operations, scan, { search, matches, ranked })
-    : rowsInOrder(operations, scan, search, afterBookmark(options.bookmark))
+    ? rankedRows(host, scan, { search, matches, ranked })
+    : rowsInOrder(host, scan, search, afterBookmark(options.bookmark))
   return { rows, matches, ranked }
 }
 
@@ -193,14 +193,14 @@ class TextRow implements FoundRow {
 }
 
 async function* rowsInOrder(
-  operations: DatabaseOperations,
+  host: FindHost,
   { wanted }: TextScan,
   search: TextHits,
   from: string,
 ): AsyncGenerator<readonly TextHitRow[], void, undefined> {
   for await (const hits of search.batches(from)) {
     const records = await recordsById(
-      operations,
+      host,
       hits.map(({ id }) => id),
       wanted,
     )
@@ -218,7 +218,7 @@ class TextHitRow extends TextRow {
 }
 
 async function* rankedRows(
-  operations: DatabaseOperations,
+  host: FindHost,
   scan: TextScan,
   { search, matches, ranked }: { search: TextHits } & Pick<TextCandidates, 'matches' | 'ranked'>,
 ): AsyncGenerator<readonly FoundRow[], void, undefined> {
@@ -236,7 +236,7 @@ async function* rankedRows(
       now,
       pause,
     })
-    for await (const found of run.matches(rowsInOrder(operations, scan, search, ''))) {
+    for await (const found of run.matches(rowsInOrder(host, scan, search, ''))) {
       for (const { candidate, document } of found) {
         const rank = ranking.of(candidate.hit, document)
         if (after === undefined || ranking.compare(rank, after) > 0) best.add(rank)
@@ -247,7 +247,7 @@ async function* rankedRows(
     for (let at = 0; at < sorted.length; at += BATCH_COUNT) {
       const part = sorted.slice(at, at + BATCH_COUNT)
       const records = await recordsById(
-        operations,
+        host,
         part.map(({ id }) => id),
         wanted,
       )

@@ -34,7 +34,7 @@ import { candidatesByKey } from './find-by-key.ts'
 import { candidatesByText } from './find-by-text.ts'
 import type { FoundRow } from './found-rows.ts'
 import { openQueryIndex } from './open-query-index.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { FindHost } from './find-host.ts'
 import type { DocumentView } from './read-document.ts'
 import type { ViewServices } from './view-services.ts'
 
@@ -46,7 +46,7 @@ export interface FindSettings {
 }
 
 export interface FindParts {
-  readonly operations: DatabaseOperations
+  readonly host: FindHost
   readonly views: ViewServices
   readonly settings: FindSettings
   readonly compare: () => Compare
@@ -103,7 +103,7 @@ async function answer(
   options: FindOptions,
   signal: AbortSignal | undefined,
 ): Promise<FindAnswer> {
-  const { operations, settings } = parts
+  const { host, settings } = parts
   const startedMs = performance.now()
   const plan = planFind(options, await indexesOf(parts), planSettings(parts))
   if (plan.isEmpty) return NOTHING
@@ -115,7 +115,7 @@ async function answer(
     now: () => performance.now(),
     pause,
   })
-  const readsDocuments = !plan.covering || operations.narrowsDocuments
+  const readsDocuments = !plan.covering || host.narrowsDocuments
   return {
     batches: shown(run, rows, options),
     summary: () => summaryOf({ run, ranked, plan, options, settings, startedMs, readsDocuments }),
@@ -128,26 +128,26 @@ const NOTHING: FindAnswer = {
 }
 
 export async function explainDocuments(parts: FindParts, request: JsonObject): Promise<JsonObject> {
-  const { operations, settings } = parts
+  const { host, settings } = parts
   const options = parseFindOptions(request, settings)
   const indexes = await indexesOf(parts)
   // Where there are no text indexes nobody is told what they could do, as by a CouchDB without search.
   const textSearch = indexes.some(({ type }) => type === 'text')
-  return explainFind(operations.name, options, indexes, { ...planSettings(parts), textSearch })
+  return explainFind(host.name, options, indexes, { ...planSettings(parts), textSearch })
 }
 
-const planSettings = ({ operations, compare }: FindParts) => ({
+const planSettings = ({ host, compare }: FindParts) => ({
   compare: compare(),
-  partitioned: operations.database.properties.partitioned,
+  partitioned: host.database.properties.partitioned,
 })
 
 /** All indexes of the database, that of all documents first. */
 export async function indexesOf({
-  operations,
+  host,
   views,
   settings,
-}: Pick<FindParts, 'operations' | 'views' | 'settings'>): Promise<readonly IndexDefinition[]> {
-  const { database } = operations
+}: Pick<FindParts, 'host' | 'views' | 'settings'>): Promise<readonly IndexDefinition[]> {
+  const { database } = host
   const set = await views.designs.of(database)
   const known = parsedIndexes.get(set)
   if (known?.textSearch === settings.textSearch) return known.indexes
@@ -179,7 +179,7 @@ async function candidatesOf(
   options: FindOptions,
   signal: AbortSignal | undefined,
 ): Promise<Candidates> {
-  const { operations, views } = parts
+  const { host, views } = parts
   const { selector } = options
   const matches = compileMatcher(selector, { compare: parts.compare() })
   const scan = {
@@ -191,10 +191,10 @@ async function candidatesOf(
   if (plan.kind === 'ids') {
     const prefix = options.partition === '' ? '' : `${options.partition}:`
     const mayMatch = compileByteFilter(selector)
-    const rows = candidatesById(operations, { ...scan, range: plan.range, prefix, mayMatch })
+    const rows = candidatesById(host, { ...scan, range: plan.range, prefix, mayMatch })
     return { rows, matches }
   }
-  const open = await openQueryIndex(operations.database, views, {
+  const open = await openQueryIndex(host.database, views, {
     designId: plan.index.ddoc,
     update: options.update && !options.stale,
     signal,
@@ -202,7 +202,7 @@ async function candidatesOf(
   if (open === undefined) return { rows: NO_ROWS, matches }
   if (plan.kind === 'text') return textCandidates(parts, plan.index, open, options)
   const { index, range, covering } = plan
-  const rows = candidatesByKey(operations, {
+  const rows = candidatesByKey(host, {
     ...scan,
     index: open.index,
     tree: placeOf(kindOf(open).views, index.name).tree,
@@ -233,12 +233,12 @@ function keyTells(index: JsonIndex, selector: Selector): boolean {
 }
 
 function textCandidates(
-  { operations, views, compare }: FindParts,
+  { host, views, compare }: FindParts,
   definition: TextIndex,
   open: OpenIndex,
   options: FindOptions,
 ): Promise<Candidates> {
-  return candidatesByText(operations, {
+  return candidatesByText(host, {
     definition,
     open,
     place: placeOf(kindOf(open).texts, definition.name),

@@ -12,7 +12,7 @@ import type { JsonValue, MutableJsonObject } from '../mango/json-value.ts'
 import { documentFromKey } from '../mango/projection.ts'
 import type { Candidate } from '../mango/run-plan.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { FindHost } from './find-host.ts'
 import { type DocumentView, viewOfWinner } from './read-document.ts'
 
 /** A candidate that can also be shown. */
@@ -137,16 +137,16 @@ function documentOf(view: DocumentView): JsonValue {
   return document
 }
 
-/** Documents one by one through the user's own operations; those that are hidden from him are left out. */
+/** Documents one by one through the user's own host; those that are hidden from him are left out. */
 export async function narrowed(
-  operations: DatabaseOperations,
+  host: FindHost,
   ids: readonly string[],
   { conflicts }: WantedMembers,
 ): Promise<ViewRow[]> {
   const rows: ViewRow[] = []
   for (const id of ids) {
     try {
-      rows.push(new ViewRow(await operations.readDocument(id, { conflicts })))
+      rows.push(new ViewRow(await host.readDocument(id, { conflicts })))
     } catch (thrown) {
       if (!isFailure(thrown, 'document_missing')) throw thrown
     }

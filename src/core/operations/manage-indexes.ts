@@ -4,6 +4,10 @@
  */
 import { Failure, isFailure } from '../../base/errors.ts'
 import { maintenanceCheck } from '../auth/authorize.ts'
+import type { Security } from '../auth/security-object.ts'
+import type { User } from '../auth/user.ts'
+import type { DocumentEdit, EditResult } from '../database/commit-edits.ts'
+import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
 import { loadDocument } from '../database/load-documents.ts'
 import type { StoredDocument } from '../database/stored-document.ts'
@@ -12,10 +16,20 @@ import { decodeAttachments } from '../document/attachment.ts'
 import { fromParts } from '../document/incoming-document.ts'
 import { addIndex, parseIndexRequest, removeIndex } from '../mango/index-request.ts'
 import { isJsonObject, type JsonObject, member } from '../mango/json-value.ts'
-import type { DatabaseOperations } from './operations.ts'
+
+/** A database as its user sees it, as far as indexes look. */
+export interface IndexHost {
+  readonly database: Database
+  readonly user: User
+  readonly security: Security
+  writeDocuments(
+    writes: readonly Omit<DocumentEdit, 'mode'>[],
+    mode: 'interactive',
+  ): Promise<EditResult[]>
+}
 
 export interface IndexParts {
-  readonly operations: DatabaseOperations
+  readonly host: IndexHost
   readonly dialect: Dialect
   readonly textSearch: boolean
 }
@@ -29,11 +43,11 @@ export interface CreatedIndex {
 
 /** Fails with `mango_invalid`, `index_invalid`, `unauthorized` or `index_unsaved`. */
 export async function createIndex(parts: IndexParts, request: JsonObject): Promise<CreatedIndex> {
-  const { operations, dialect, textSearch } = parts
+  const { host, dialect, textSearch } = parts
   if (dialect.serverAdminForIndexAndSecurity) {
-    maintenanceCheck(operations.user, operations.security)
+    maintenanceCheck(host.user, host.security)
   }
-  const { partitioned } = operations.database.properties
+  const { partitioned } = host.database.properties
   const index = parseIndexRequest(request, { partitioned, textSearch })
   const asked = member(request, 'partitioned')
   const created = await changeDesign(parts, index.ddoc, existing =>
@@ -94,9 +108,9 @@ type Change = (existing: JsonObject | undefined) => JsonObject | null | undefine
 
 /** Makes a change to a design document, again when somebody else was quicker. True when something changed. */
 async function changeDesign(parts: IndexParts, id: string, change: Change): Promise<boolean> {
-  const { operations } = parts
+  const { host } = parts
   for (let attempt = 1; ; attempt++) {
-    const stored = await loadDocument(operations.database, id)
+    const stored = await loadDocument(host.database, id)
     const body = change(stored === undefined || stored.deleted ? undefined : bodyOf(stored))
     if (body === undefined) return false
     const document = fromParts({
@@ -106,7 +120,7 @@ async function changeDesign(parts: IndexParts, id: string, change: Change): Prom
       body: body ?? {},
     })
     const attachments = body === null || stored === undefined ? [] : keptOf(stored)
-    const [result] = await operations.writeDocuments([{ id, document, attachments }], 'interactive')
+    const [result] = await host.writeDocuments([{ id, document, attachments }], 'interactive')
     if (result?.ok) return true
     const isConflict = isFailure(result?.failure, 'document_conflict')
     if (!isConflict || attempt === ATTEMPTS_MAX) throw refusal(parts, result?.failure)
