@@ -75,7 +75,9 @@ export class WorkerTree {
       exec: fileURLToPath(new URL(`../main${EXTENSION}`, import.meta.url)),
       args: [],
     })
-    cluster.schedulingPolicy = cluster.SCHED_RR
+    // Workers accept connections themselves: nothing passes through the primary, and a connection on its way to a
+    // worker that dies is closed by the system instead of hanging in the primary.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
     const first = await this.#startFirst()
     const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork('worker'))
     if (this.#parts.hasReplicator) others.push(this.#fork('replicator'))

@@ -122,7 +122,8 @@ async function checkQuery(
   random: Random,
   stored: ReadonlyMap<string, JsonObject>,
 ): Promise<void> {
-  const selector = randomSelector(random)
+  const isById = stored.size > 0 && random.chance(0.1)
+  const selector = isById ? { _id: random.pick([...stored.keys()]) } : randomSelector(random)
   const useIndex = random.pick([undefined, 'part', 'text', 'typed', 'id'])
   const sort = random.chance(0.2)
     ? [{ [random.pick(['a', 'o.p'])]: random.pick(['asc', 'desc']) }]

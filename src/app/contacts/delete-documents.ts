@@ -4,7 +4,8 @@
  * A place whose primary contact goes loses the reference in the same batch. Documents that somebody changes meanwhile
  * are read and tried again a few times. Deleted documents keep their members: those who follow the changes need them.
  */
-import { isFailure } from '../../base/errors.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
+import { ADMIN_ONLY_REASON } from '../access/protected-documents.ts'
 import type { ApplicationContext } from '../application-context.ts'
 import { type Document, idIn, isObject } from '../documents/document.ts'
 import type { DocumentDatabase, WriteOutcome } from '../documents/document-database.ts'
@@ -34,10 +35,29 @@ export function parseDeletions(docs: unknown): string[] {
 export async function* deleteDocuments(
   { data }: ApplicationContext,
   ids: readonly string[],
+  mayDelete: (document: Document) => boolean,
 ): AsyncGenerator<readonly WriteOutcome[], void, undefined> {
   const all = new Set(ids)
   for (let at = 0; at < ids.length; at += BATCH_COUNT) {
-    yield await deleteBatch(data, ids.slice(at, at + BATCH_COUNT), all)
+    const batch = ids.slice(at, at + BATCH_COUNT)
+    const { allowed, refused } = await sortOut(data, batch, mayDelete)
+    yield [...(await deleteBatch(data, allowed, all)), ...refused]
+  }
+}
+
+/** Documents that are not for whoever asks stay, and he is told so. */
+async function sortOut(
+  data: DocumentDatabase,
+  ids: readonly string[],
+  mayDelete: (document: Document) => boolean,
+): Promise<{ allowed: string[]; refused: WriteOutcome[] }> {
+  const found = [...(await data.getMap(ids)).values()]
+  const failure = new Failure('forbidden', { reason: ADMIN_ONLY_REASON })
+  return {
+    allowed: found.filter(mayDelete).map(({ _id }) => _id),
+    refused: found
+      .filter(document => !mayDelete(document))
+      .map(({ _id: id }) => ({ ok: false, id, failure })),
   }
 }
 

@@ -45,17 +45,19 @@ export function listContactIds(
   )
 }
 
-/** Documents of a type of people, or of a type of places. */
+/** Documents of a type of people, of places, or of either. */
 export function listContacts(
   context: ApplicationContext,
-  kind: Exclude<ContactKind, 'contact'>,
+  kind: ContactKind,
   type: unknown,
   page: PageRequest,
   signal?: AbortSignal,
 ): Page<Document> {
   const types = ContactTypes.of(context.settings)
-  const isRight = (id: string): boolean =>
-    kind === 'person' ? types.isPersonType(id) : types.isPlaceType(id)
+  const isRight = (id: string): boolean => {
+    if (kind === 'contact') return types.isContactType(id)
+    return kind === 'person' ? types.isPersonType(id) : types.isPlaceType(id)
+  }
   const key = [requireType(type, isRight)]
   const query = { startKey: key, endKey: key, reduce: false }
   const { data } = context

@@ -5,6 +5,7 @@
  * commit, so that a mistake anywhere leaves nothing behind.
  */
 import { Failure } from '../../base/errors.ts'
+import { isForeignId } from '../access/protected-documents.ts'
 import type { ApplicationContext } from '../application-context.ts'
 import { type Document, isObject, type JsonObject, without } from '../documents/document.ts'
 import { invalid, notFound } from '../documents/refusal.ts'
@@ -95,6 +96,7 @@ export class Draft {
   add(given: JsonObject): Document {
     const { data, clock } = this.#context
     const _id = typeof given._id === 'string' && given._id !== '' ? given._id : data.newId()
+    if (isForeignId(_id)) throw invalid(`The id "${_id}" is not one of people or places.`)
     this.#newIds.push(_id)
     return this.keep({ ...withReportedDate(given, clock()), _id })
   }

@@ -68,7 +68,7 @@ export class DocumentDatabase {
 
   /** Undefined when there is none, or a deleted one. */
   async get(id: string): Promise<Document | undefined> {
-    if (id === '') return undefined
+    if (id === '' || id.startsWith('_local/')) return undefined
     try {
       return documentOf(await (await this.open()).readDocument(id))
     } catch (thrown) {
@@ -80,7 +80,9 @@ export class DocumentDatabase {
   /** One for each id, in order; undefined where there is none. */
   async getMany(ids: readonly string[]): Promise<(Document | undefined)[]> {
     if (ids.length === 0) return []
-    const { rows } = await (await this.open()).listNamedDocuments('all', ids)
+    // Local documents are nobody's but the replicators', who know them by name.
+    const asked = ids.map(id => (id.startsWith('_local/') ? undefined : id))
+    const { rows } = await (await this.open()).listNamedDocuments('all', asked)
     const documents: (Document | undefined)[] = []
     for await (const batch of rows) {
       for (const row of batch) {

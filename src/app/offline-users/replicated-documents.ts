@@ -46,7 +46,8 @@ async function idsInScope(
 ): Promise<{ ids: Set<string>; taskIds: Set<string> }> {
   const ids = new Set<string>()
   const taskIds = new Set<string>()
-  const keys = [...scope.subjects.keys()]
+  // In order: neighbours in the index are then read together.
+  const keys = [...scope.subjects.keys()].sort()
   for await (const batch of data.rows(data.name, 'docs_by_replication_key', { keys })) {
     for (const { id, key, value } of batch) {
       const facts = value as KeyFacts

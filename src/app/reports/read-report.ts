@@ -5,7 +5,7 @@ import { hydrateOne } from '../contacts/hydrate.ts'
 import { distinctIds } from '../contacts/list-contacts.ts'
 import { type Document, isText, type JsonObject } from '../documents/document.ts'
 import { fillPage, type Page, type PageRequest } from '../documents/page.ts'
-import { notFound } from '../documents/refusal.ts'
+import { invalid, notFound } from '../documents/refusal.ts'
 
 export const isReport = (document: Document): boolean =>
   document.type === 'data_record' && isText(document.form)
@@ -21,15 +21,40 @@ export async function readReport(
   return withLineage ? hydrateOne(context, document) : document
 }
 
+export interface ReportSearch {
+  readonly freetext?: unknown
+  readonly forms?: readonly string[] | undefined
+}
+
+/** Ids of reports with a word, or where none is given of some forms. */
 export function listReportIds(
-  { data }: ApplicationContext,
-  freetext: unknown,
+  context: ApplicationContext,
+  { freetext, forms }: ReportSearch,
   page: PageRequest,
   signal?: AbortSignal,
 ): Page<string> {
+  if (freetext === undefined && forms !== undefined) {
+    return listIdsOfForms(context, forms, page, signal)
+  }
+  const { data } = context
   const range = termRange(parseFreetext(freetext))
   return fillPage(
     part => data.rows(`${data.name}-client`, 'reports_by_freetext', { ...range, ...part }, signal),
+    page,
+    distinctIds(),
+  )
+}
+
+function listIdsOfForms(
+  { data }: ApplicationContext,
+  forms: readonly string[],
+  page: PageRequest,
+  signal: AbortSignal | undefined,
+): Page<string> {
+  if (forms.length === 0) throw invalid('Invalid forms [[]].')
+  const query = { keys: [...new Set(forms)].map(form => [form]), reduce: false }
+  return fillPage(
+    part => data.rows(`${data.name}-client`, 'reports_by_form', { ...query, ...part }, signal),
     page,
     distinctIds(),
   )

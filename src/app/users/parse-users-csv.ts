@@ -106,10 +106,10 @@ function rowOf(header: readonly Column[], cells: readonly string[]): UserRow {
   const record: Record<string, unknown> = {}
   const notes = new Map<string, string>()
   for (const [at, { name, path }] of header.entries()) {
-    const cell = cells[at]
+    const cell = cells[at]?.trim()
     if (cell === undefined) continue
     if (path === undefined) notes.set(name.toLowerCase(), cell)
-    else place(record, path, valueOf(cell))
+    else place(record, path, cellValue(cell))
   }
   const status = notes.get(STATUS)?.toLowerCase() ?? ''
   const ignored = IGNORED.includes(status)
@@ -120,7 +120,7 @@ function rowOf(header: readonly Column[], cells: readonly string[]): UserRow {
   return { record, ...ignored, ...error }
 }
 
-const valueOf = (cell: string): string | boolean =>
+const cellValue = (cell: string): string | boolean =>
   cell === 'TRUE' ? true : cell === 'FALSE' ? false : cell
 
 /** Makes the objects on the way. A name that is taken by a plain value loses it. */

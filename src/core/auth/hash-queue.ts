@@ -7,7 +7,8 @@
  *   served in turn, so that a flood from one peer does not delay the login of another.
  * - Peers with many recent failures are suspects. All suspects share one slot, and after each hash
  *   the slot rests several times as long as the hash took: guessing gets a small, fixed share of a
- *   core. Who waits in a full line is refused with `service_unavailable`.
+ *   core. Who turns out to be one while waiting joins their line. Who waits in a full line is refused
+ *   with `service_unavailable`.
  */
 import { Failure } from '../../base/errors.ts'
 
@@ -37,8 +38,13 @@ export class HashQueue {
     this.#clock = clock
   }
 
-  run<T>(peer: string, isSuspect: boolean, work: () => Promise<T>): Promise<T> {
-    return (isSuspect ? this.#suspect : this.#trusted).run(peer, work, this.#clock)
+  /** @param isSuspect asked when the work arrives, and again when its turn has come */
+  async run<T>(peer: string, isSuspect: () => boolean, work: () => Promise<T>): Promise<T> {
+    const clock = this.#clock
+    if (isSuspect()) return this.#suspect.run(peer, work, clock)
+    const asked = async () => (isSuspect() ? undefined : { done: await work() })
+    const result = await this.#trusted.run(peer, asked, clock)
+    return result === undefined ? this.#suspect.run(peer, work, clock) : result.done
   }
 
   get waiting(): number {

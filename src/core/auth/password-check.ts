@@ -51,6 +51,8 @@ interface CheckContext {
   readonly settings: AuthSettings
 }
 
+const NEVER = (): boolean => false
+
 /** How long a right password needs no new hashing. */
 const VERIFIED_LIFETIME_MS = 15 * 60_000
 
@@ -119,8 +121,10 @@ export class PasswordCheck {
     const attempt = this.#lockout.begin(peer, name, settings.lockout)
     let right = true
     try {
-      right = await this.#queue.run(peer, this.#lockout.isSuspect(peer, settings.lockout), () =>
-        this.#verify(password, stored, settings),
+      right = await this.#queue.run(
+        peer,
+        () => this.#lockout.isSuspect(peer, settings.lockout),
+        () => this.#verify(password, stored, settings),
       )
     } finally {
       if (right) attempt.release()
@@ -168,7 +172,7 @@ export class PasswordCheck {
   ): Promise<CheckedPassword['renewed']> {
     const salt = oldSalt === '' ? printSalt(this.#random(16)) : oldSalt
     try {
-      const stored = await this.#queue.run(peer, false, () =>
+      const stored = await this.#queue.run(peer, NEVER, () =>
         hashPassword(password, settings.newPasswords, salt),
       )
       return passwordFields(stored)

@@ -65,8 +65,24 @@ export class RowOrder {
 
   /** The first row at or after `place`, from row `from` on; `block.count` when there is none. */
   lowerBound(block: RowBlock, place: Uint8Array, from = 0): number {
+    return this.#lowerBoundBetween(block, place, from, block.count)
+  }
+
+  /** The same for a place that is probably near `from`: looks at few rows then, at twice as many otherwise. */
+  lowerBoundNear(block: RowBlock, place: Uint8Array, from: number): number {
     let low = from
-    let high = block.count
+    for (let step = 1; low + step <= block.count; step *= 2) {
+      if (this.compare(block, low + step - 1, place) >= 0) {
+        return this.#lowerBoundBetween(block, place, low, low + step - 1)
+      }
+      low += step
+    }
+    return this.#lowerBoundBetween(block, place, low, block.count)
+  }
+
+  #lowerBoundBetween(block: RowBlock, place: Uint8Array, from: number, end: number): number {
+    let low = from
+    let high = end
     while (low < high) {
       const middle = (low + high) >>> 1
       if (this.compare(block, middle, place) < 0) low = middle + 1

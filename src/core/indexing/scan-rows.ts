@@ -91,6 +91,8 @@ export function* readRowBatch(
 class Batch {
   readonly slices: RowSlice[] = []
   readonly #options: RowScanOptions
+  /** Where the range before ended: ranges that follow each other closely begin from there. */
+  ended: EndedRange | undefined
   #position: ScanPosition | undefined
   #bytesLeft: number
 
@@ -148,6 +150,26 @@ interface StartRow {
   readonly row: number
 }
 
+/** All rows before `row` of the cursor's block lie before `upper`. */
+interface EndedRange extends StartRow {
+  readonly upper: Buffer
+}
+
+/** The start of a range that begins where the one before ended or further on in the same block. */
+function* startAfter(
+  nodes: NodeReader,
+  { ended }: Batch,
+  lower: Buffer,
+): Steps<StartRow | undefined> {
+  if (ended === undefined || Buffer.compare(ended.upper, lower) > 0) return undefined
+  const { cursor } = ended
+  const next = cursor.upperSeparator()
+  if (next !== undefined && Buffer.compare(lower, next) >= 0) return undefined
+  const row = nodes.tree.order.lowerBoundNear(cursor.block, lower, ended.row)
+  if (row < cursor.block.count) return { cursor, row }
+  return { cursor, row: (yield* cursor.next()) ? 0 : cursor.block.count }
+}
+
 /**
  * Goes to where the range begins, past the rows to skip; undefined when nothing of the range is
  * left.
@@ -168,11 +190,11 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
     const row = yield* cursor.seekRow(isReverse ? end - skip - 1 : first + skip)
     return { cursor, row: isReverse ? row + 1 : row }
   }
-  if (!isReverse)
-    return {
-      cursor,
-      row: lower === undefined ? yield* cursor.seekRow(0) : yield* cursor.seek(lower),
-    }
+  if (!isReverse) {
+    if (lower === undefined) return { cursor, row: yield* cursor.seekRow(0) }
+    const near = yield* startAfter(nodes, batch, lower)
+    return near ?? { cursor, row: yield* cursor.seek(lower) }
+  }
   if (upper === undefined) return { cursor, row: (yield* cursor.seekRow(root.entry.rows - 1)) + 1 }
   const row = yield* cursor.seek(upper)
   if (row > 0) return { cursor, row }
@@ -188,10 +210,13 @@ function* takeForward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow
     const next = cursor.upperSeparator()
     // Only the last block of a range has to be searched for its end.
     const isWhole = upper === undefined || (next !== undefined && Buffer.compare(next, upper) < 0)
-    const end = isWhole ? block.count : order.lowerBound(block, upper, from)
+    const end = isWhole ? block.count : order.lowerBoundNear(block, upper, from)
     batch.take({ block, from, to: Math.min(end, from + batch.at.limit) })
     if (batch.position === undefined) return
-    if (end < block.count || next === undefined) return batch.endRange()
+    if (end < block.count || next === undefined) {
+      batch.ended = upper && { cursor, row: end, upper }
+      return batch.endRange()
+    }
     if (!batch.isOpen) {
       const last = order.placeOf(block, block.count - 1)
       if (!last.equals(next)) return batch.moveBounds({ lower: afterPlace(last), upper })

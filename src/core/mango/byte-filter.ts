@@ -12,7 +12,8 @@ export type ByteFilter = (record: Buffer, bodyStart: number) => boolean
 
 /** Undefined when the selector says nothing that could be seen so. */
 export function compileByteFilter(selector: Selector): ByteFilter | undefined {
-  const tests = conjunctTests(selector)
+  // Special members are not in the body.
+  const tests = conjunctTests(selector).filter(({ path }) => path[0]?.startsWith('_') === false)
   const texts = tests.flatMap(textNeedle)
   const names = tests.flatMap(nameNeedle)
   if (texts.length + names.length === 0) return undefined
@@ -38,10 +39,9 @@ function textNeedle({ condition }: FieldTest): Buffer[] {
   return typeof value === 'string' && PLAIN.test(value) ? [Buffer.from(`"${value}"`)] : []
 }
 
-/** Special members are not in the body, and a number may be an index into an array. */
 function nameNeedle({ path, condition }: FieldTest): Buffer[] {
   if (condition.kind === 'exists' && !condition.wanted) return []
   const [name] = path
-  if (name === undefined || name.startsWith('_') || !PLAIN.test(name)) return []
+  if (name === undefined || !PLAIN.test(name)) return []
   return [Buffer.from(`"${name}"`)]
 }

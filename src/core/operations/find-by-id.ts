@@ -13,8 +13,8 @@ import type { Bookmark } from '../mango/bookmark.ts'
 import type { ByteFilter } from '../mango/byte-filter.ts'
 import type { IdRange } from '../mango/key-range.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
-import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
 import type { FindHost } from './find-host.ts'
+import { type FoundRow, narrowed, RecordRow } from './found-rows.ts'
 
 export interface IdScan {
   readonly range: IdRange

@@ -13,6 +13,7 @@ import type { JsonValue } from '../mango/json-value.ts'
 import type { KeyRange } from '../mango/key-range.ts'
 import type { Matcher } from '../mango/match.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
+import type { FindHost } from './find-host.ts'
 import {
   CoveredRow,
   type FoundRow,
@@ -21,7 +22,6 @@ import {
   RecordRow,
   type ViewRow,
 } from './found-rows.ts'
-import type { FindHost } from './find-host.ts'
 
 export interface KeyScan {
   readonly index: BlockIndex
@@ -73,7 +73,7 @@ export async function* candidatesByKey(
 }
 
 const FIRST_COUNT_MIN = 32
-const GROWN_COUNT = 1000
+const GROWN_COUNT = 100
 const SHORT_COUNT = 200
 const SHORT_BYTES = 8 * 1024
 const LONG_BYTES = 128 * 1024
@@ -89,8 +89,7 @@ async function rowsWithDocuments(
   rows: readonly IndexRow[],
 ): Promise<readonly FoundRow[]> {
   const { columns, matchesKey } = scan
-  if (scan.covering && !host.narrowsDocuments)
-    return rows.map(row => coveredRow(row, columns))
+  if (scan.covering && !host.narrowsDocuments) return rows.map(row => coveredRow(row, columns))
   const asked =
     matchesKey === undefined
       ? rows

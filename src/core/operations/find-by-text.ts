@@ -22,8 +22,8 @@ import { boundingStream, textStream } from '../mango/text/selector-stream.ts'
 import { DEFAULT_FIELD } from '../mango/text/text-rows.ts'
 import { TextSearcher } from '../mango/text/text-searcher.ts'
 import { recordsById } from './find-by-key.ts'
-import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
 import type { FindHost } from './find-host.ts'
+import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
 import type { DocumentView } from './read-document.ts'
 
 export interface TextScan {
@@ -46,15 +46,12 @@ export interface TextCandidates {
 }
 
 /** Rows looked at and documents read in one go. */
-const BATCH_COUNT = 200
+const BATCH_COUNT = 100
 /** Matches that are kept for one round of ranking. */
 const RANKED_MAX = 10_000
 const SLICE_MS = 10
 
-export async function candidatesByText(
-  host: FindHost,
-  scan: TextScan,
-): Promise<TextCandidates> {
+export async function candidatesByText(host: FindHost, scan: TextScan): Promise<TextCandidates> {
   const { options, compare } = scan
   if (options.bookmark !== undefined && options.bookmark.kind !== 'text') {
     throw invalidBookmark(options.bookmarkText)

@@ -137,7 +137,7 @@ function documentOf(view: DocumentView): JsonValue {
   return document
 }
 
-/** Documents one by one through the user's own host; those that are hidden from him are left out. */
+/** Documents one by one through the user's own eyes; those that are hidden from him are left out. */
 export async function narrowed(
   host: FindHost,
   ids: readonly string[],

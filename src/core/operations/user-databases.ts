@@ -180,7 +180,8 @@ export class UserDatabases {
     edit: (before: UserBody) => UserBody | undefined,
   ): Promise<void> {
     const operations = await this.#parts.server.open(ADMIN, database)
-    const before = JSON.parse((await operations.securityText()).toString()) as UserBody
+    const text = (await operations.securityText()).toString()
+    const before = (text === '' ? {} : JSON.parse(text)) as UserBody
     const after = edit(before)
     if (after !== undefined) await operations.setSecurity(Buffer.from(JSON.stringify(after)))
   }

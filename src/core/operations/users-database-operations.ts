@@ -193,8 +193,10 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
   #hashed(body: UserBody) {
     if (body.password === undefined) return undefined
     const peer = this.user.name ?? ''
-    return this.#hashQueue.run(peer, false, () =>
-      hashUserPassword(body, this.#settings, randomBytes),
+    return this.#hashQueue.run(
+      peer,
+      () => false,
+      () => hashUserPassword(body, this.#settings, randomBytes),
     )
   }
 

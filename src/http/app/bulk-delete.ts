@@ -1,7 +1,8 @@
 /** `/api/v1/bulk-delete`: an array with one array for each batch, each sent as soon as its batch is deleted. */
-import type { ApplicationContext } from '../../app/application-context.ts'
+import { isAdmin } from '../../app/access/permissions.ts'
+import { isAdminOnly } from '../../app/access/protected-documents.ts'
 import { deleteDocuments, parseDeletions } from '../../app/contacts/delete-documents.ts'
-import { isObject } from '../../app/documents/document.ts'
+import { type Document, isObject } from '../../app/documents/document.ts'
 import type { WriteOutcome } from '../../app/documents/document-database.ts'
 import { joinRows, type RowBatch } from '../kit/json-stream.ts'
 import { FLUSH, type Reply, streamReply } from '../kit/reply.ts'
@@ -19,14 +20,15 @@ export async function postBulkDelete(exchange: AppExchange): Promise<Reply> {
   const given = await exchange.jsonBody()
   const ids = parseDeletions(isObject(given) ? given.docs : undefined)
   const frame = { prefix: '[', separator: ',', suffix: ']' }
-  return streamReply(200, HEADERS, joinRows(frame, deleted(exchange.context, ids)))
+  return streamReply(200, HEADERS, joinRows(frame, deleted(exchange, ids)))
 }
 
 async function* deleted(
-  context: ApplicationContext,
+  { context, user }: AppExchange,
   ids: readonly string[],
 ): AsyncGenerator<RowBatch, void, undefined> {
-  for await (const outcomes of deleteDocuments(context, ids)) {
+  const mayDelete = (document: Document) => isAdmin(user) || !isAdminOnly(document)
+  for await (const outcomes of deleteDocuments(context, ids, mayDelete)) {
     yield [JSON.stringify(outcomes.map(presentOutcome))]
     yield FLUSH
   }

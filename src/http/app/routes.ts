@@ -6,13 +6,20 @@ import type { AccessRule } from '../../app/access/access-rule.ts'
 import { applicationDatabase } from '../../base/product-names.ts'
 import type { AppHandler, AppRoute } from './app-exchange.ts'
 import { postBulkDelete } from './bulk-delete.ts'
-import { getContact, getContactIds } from './contacts.ts'
+import { getContact, getContactIds, getContacts, postContactSummary } from './contacts.ts'
 import { contactsByPhone, hydrate } from './hydrate.ts'
 import { getIdentity, postLogin, postPasswordReset } from './login.ts'
 import { getPerson, getPersons, postPeople, postPerson, putPerson } from './people.ts'
 import { getPlace, getPlaces, postPlace, postPlaces, postPlacesId, putPlace } from './places.ts'
 import { getReplicationIds, postReplicationDeletes, putPersonalDatabase } from './replication.ts'
-import { getReport, getReportIds, postReport, putReport } from './reports.ts'
+import {
+  getReport,
+  getReportIds,
+  getReports,
+  postReport,
+  postReportSummary,
+  putReport,
+} from './reports.ts'
 import {
   getDeprecatedTransitions,
   getInfo,
@@ -81,7 +88,9 @@ export const APP_ROUTES: readonly AppRoute[] = [
   ),
   route(`${LEGACY}/update_settings${MAIN}`, { PUT: [CONFIGURERS, putSettings] }, PROMPTS),
 
+  route('/api/v1/contact', { GET: [READ_CONTACTS, getContacts] }),
   route('/api/v1/contact/uuid', { GET: [READ_CONTACTS, getContactIds] }),
+  route('/api/v1/contact/summary', { POST: [READ_CONTACTS, postContactSummary] }),
   route('/api/v1/contact/{uuid}', { GET: [READ_CONTACTS, getContact] }),
 
   route('/api/v1/person', {
@@ -105,8 +114,12 @@ export const APP_ROUTES: readonly AppRoute[] = [
   route('/api/v1/places', { POST: [withAll('can_edit', 'can_create_places'), postPlaces] }),
   route('/api/v1/places/{id}', { POST: [withAll('can_edit', 'can_update_places'), postPlacesId] }),
 
-  route('/api/v1/report', { POST: [onlineWithAny('can_create_records', 'can_edit'), postReport] }),
+  route('/api/v1/report', {
+    GET: [READ_REPORTS, getReports],
+    POST: [onlineWithAny('can_create_records', 'can_edit'), postReport],
+  }),
   route('/api/v1/report/uuid', { GET: [READ_REPORTS, getReportIds] }),
+  route('/api/v1/report/summary', { POST: [READ_REPORTS, postReportSummary] }),
   route('/api/v1/report/{uuid}', {
     GET: [READ_REPORTS, getReport],
     PUT: [onlineWithAny('can_update_reports', 'can_edit'), putReport],

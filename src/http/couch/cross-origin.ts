@@ -1,4 +1,5 @@
 /** CORS by configuration: the section `cors`, or `cors:<host>` for one host alone. Parsed once per configuration. */
+import { HEADER_NAMES } from '../../base/product-names.ts'
 import type { Configuration } from '../../core/configuration/configuration.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import { CORS_DEFAULTS, type CorsSettings, corsHeaders, preflightReply } from '../kit/cors.ts'
@@ -10,16 +11,29 @@ export interface Cors {
   headers(): readonly string[]
 }
 
-/** Undefined where CORS is off or the request comes from no other origin. */
+/** Undefined where CORS is off. */
 export function corsFor(request: HttpRequest, configuration: Configuration): Cors | undefined {
-  if (request.message.headers.origin === undefined) return undefined
   if (!configuration.get(SETTINGS.enableCors)) return undefined
+  if (request.message.headers.origin === undefined) return SAME_ORIGIN
   const settings = settingsFor(request, configuration)
   return {
     preflight: () => preflightReply(request, settings),
-    headers: () => corsHeaders(request, settings),
+    headers: () => [...corsHeaders(request, settings), ...VARY],
   }
 }
+
+/** The origin is echoed, so caches must keep an answer per origin. */
+const VARY = ['Vary', 'Origin']
+const SAME_ORIGIN: Cors = { preflight: () => undefined, headers: () => VARY }
+
+/** Our own names of headers that CouchDB's clients know under others. */
+const OWN_HEADERS = [
+  ...HEADER_NAMES.fullCommit,
+  ...HEADER_NAMES.persist,
+  ...HEADER_NAMES.requestId,
+  ...HEADER_NAMES.wwwAuthenticate,
+  ...HEADER_NAMES.vhostPath,
+]
 
 function settingsFor(request: HttpRequest, configuration: Configuration): CorsSettings {
   const host = request.header('host')
@@ -32,7 +46,7 @@ function settingsFor(request: HttpRequest, configuration: Configuration): CorsSe
   return {
     origins: origins === '*' ? '*' : list(origins),
     credentials: credentials === 'true',
-    headers: [...CORS_DEFAULTS.headers, ...headers.map(name => name.toLowerCase())],
+    headers: [...CORS_DEFAULTS.headers, ...OWN_HEADERS, ...headers.map(name => name.toLowerCase())],
     methods: methods.length === 0 ? CORS_DEFAULTS.methods : methods,
     exposedHeaders: [...CORS_DEFAULTS.exposedHeaders, ...exposed],
     maxAgeSeconds: configuration.get(SETTINGS.corsMaxAgeS),

@@ -2,18 +2,11 @@
  * Who may write what into the main database, whichever way it comes in. Runs in the sandbox; a text therefore.
  * Administrators of the database may write everything but documents that a device has marked as purged.
  */
-const ADMIN_ONLY_IDS = [
-  'resources',
-  'service-worker-meta',
-  'zscore-charts',
-  'settings',
-  'branding',
-  'partners',
-  'privacy-policies',
-  'extension-libs',
-  'migration-log',
-]
-const ADMIN_ONLY_TYPES = ['form', 'translations', 'token_login', 'ui-extension']
+import {
+  ADMIN_ONLY_IDS,
+  ADMIN_ONLY_REASON,
+  ADMIN_ONLY_TYPES,
+} from '../../access/protected-documents.ts'
 
 export const validateUpdate = `function (newDoc, oldDoc, userCtx, secObj) {
   function refuse(reason) {
@@ -56,7 +49,7 @@ export const validateUpdate = `function (newDoc, oldDoc, userCtx, secObj) {
   if (isAdmin) return;
   if (!userCtx.name) refuse('You must be logged in to edit documents');
   if (isAdminOnly(newDoc) || (oldDoc && isAdminOnly(oldDoc))) {
-    refuse('You are not authorized to edit admin only docs');
+    refuse(${JSON.stringify(ADMIN_ONLY_REASON)});
   }
   if (newDoc._deleted) return;
   if (newDoc.type === 'form') checkForm();

@@ -133,6 +133,47 @@ describe('lists', () => {
     })
   })
 
+  it('of documents by their ids leave out what is not there or of another kind', async () => {
+    const contacts = await get('/api/v1/contact?ids=nurse,nobody,report&ids=mother')
+    assert.deepEqual([ids(contacts.json), contacts.json.cursor], [['nurse', 'mother'], null])
+    const first = await get('/api/v1/contact?ids=nobody,nurse,mother&limit=1')
+    assert.deepEqual([ids(first.json), first.json.cursor], [['nurse'], '2'])
+    assert.deepEqual(ids((await get('/api/v1/contact?type=clinic')).json), ['clinic'])
+    assert.deepEqual(ids((await get('/api/v1/report?ids=report,message')).json), ['report'])
+    assert.deepEqual((await get('/api/v1/report/uuid?form=visit,other')).json, {
+      data: ['report'],
+      cursor: null,
+    })
+    await refused('/api/v1/contact', 400, 'Either query param ids or type is required')
+    await refused('/api/v1/report', 400, 'Query param ids is required')
+    await refused('/api/v1/report/uuid?form=', 400, 'Invalid forms [[]].')
+  })
+
+  it('of summaries say the most needed of each', async () => {
+    const post = async (kind: string, body: object) =>
+      (await app.ask('POST', `/api/v1/${kind}/summary`, { body })).json as Object_[]
+    const contacts = await post('contact', { ids: ['mother', 'nobody', 'report', 'clinic'] })
+    assert.deepEqual(
+      contacts.map(({ _id, name, lineage, contact }) => [_id, name, lineage, contact]),
+      [
+        ['mother', 'Mary Smith', ['clinic', 'center', 'district'], undefined],
+        ['clinic', 'Household One', ['center', 'district'], 'mother'],
+      ],
+    )
+    const [report] = await post('report', { ids: ['report', 'mother'] })
+    assert.deepEqual(report?.subject, { value: '2001', type: 'reference' })
+    assert.deepEqual([report?.form, report?.contact, report?.valid], ['visit', 'nurse', true])
+    assert.deepEqual(await post('contact', { ids: [] }), [])
+    assert.deepEqual(await post('contact', { ids: 'x' }), {
+      code: 400,
+      error: 'Invalid identifiers ["x"].',
+    })
+    assert.deepEqual(await post('report', {}), {
+      code: 400,
+      error: 'Invalid identifiers [undefined].',
+    })
+  })
+
   it('refuse types that are none, or of the other kind', async () => {
     const bad = (path: string, shown: string) =>
       refused(`/api/v1/${path}`, 400, `Invalid contact type [${shown}].`)

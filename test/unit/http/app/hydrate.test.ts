@@ -178,6 +178,38 @@ describe('bulk delete', () => {
     )
   })
 
+  it('leaves what only admins may change to admins', async () => {
+    const docs = ['settings', '_design/svc-client', 'form:visit', 'plain'].map(_id => ({ _id }))
+    await app.store({ _id: 'plain' })
+    const answer = await app.ask('POST', '/api/v1/bulk-delete', {
+      body: { docs },
+      user: 'officer:secret',
+    })
+    const [batch] = answer.json as { id: string; ok?: boolean; error?: string; reason?: string }[][]
+    assert.deepEqual(
+      batch?.map(({ id, ok, error }) => [id, ok ?? error]),
+      [
+        ['plain', true],
+        ['settings', 'forbidden'],
+        ['_design/svc-client', 'forbidden'],
+        ['form:visit', 'forbidden'],
+      ],
+    )
+    assert.equal(batch?.at(-1)?.reason, 'You are not authorized to edit admin only docs')
+    assert.equal((await get('/svc/settings')).status, 200)
+  })
+
+  it('and hydration never see local documents', async () => {
+    await app.ask('PUT', '/svc/_local/mine', { body: { a: 1 } })
+    assert.deepEqual((await remove([{ _id: '_local/mine' }])).json, [[]])
+    const hydrated = await get('/api/v1/hydrate?doc_ids=%5B%22_local/mine%22,%22mother%22%5D')
+    assert.deepEqual((hydrated.json as unknown as unknown[])[0], {
+      id: '_local/mine',
+      error: 'not_found',
+    })
+    assert.equal((await get('/svc/_local/mine')).status, 200)
+  })
+
   it('of nothing is nothing, and bad lists are refused', async () => {
     assert.deepEqual((await remove([])).json, [])
     assert.deepEqual((await remove([{ _id: 'never' }])).json, [[]])

@@ -101,6 +101,9 @@ describe('POST people', () => {
         'Place  is missing a "name" property.',
       ],
       [{ _id: 'mother', name: 'x' }, 'Document update conflict.', 409],
+      [{ _id: '_design/x', name: 'x' }, 'The id "_design/x" is not one of people or places.'],
+      [{ _id: 'branding', name: 'x' }, 'The id "branding" is not one of people or places.'],
+      [{ _id: 'form:x', name: 'x' }, 'The id "form:x" is not one of people or places.'],
     ])
   })
 })

@@ -214,7 +214,7 @@ describe('POST /api/v1/users', () => {
     assert.equal(status, 200)
     const results = json as unknown as Json[]
     assert.equal(results.length, 5)
-    assert.equal((results[0]?.user as Json).id, 'org.svc.user:row1')
+    assert.equal(results[0] && (results[0].user as Json).id, 'org.svc.user:row1')
     assert.deepEqual(results[1], { error: 'Username "row1" already taken.' })
     assert.deepEqual(results[2], { error: 'Missing required fields: password, type or roles' })
     assert.ok(results[3]?.contact)
@@ -269,7 +269,8 @@ describe('POST /api/v2/users', () => {
     assert.equal(status, 200)
     const results = json as unknown as Json[]
     assert.equal(results.length, 3, JSON.stringify(results))
-    const person = (await get(`/svc/${(results[0]?.contact as Json).id}`)).json
+    const { id } = (results[0] as Json).contact as Json
+    const person = (await get(`/svc/${id}`)).json
     assert.deepEqual([person.name, person.meta], ['Ann, "Annie" A', { created_by: 'me' }])
     const place = (person.parent as Json)._id
     assert.equal((await get(`/svc/${place}`)).json.name, 'Two\nLines')
