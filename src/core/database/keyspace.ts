@@ -5,8 +5,8 @@
  *   02                    properties of the database, fixed at creation (JSON)
  *   03                    security object (JSON)
  *   04 / 05               revision limit / purged-infos limit
- *   06                    compaction under way: who runs it and until when it counts (JSON)
  *   06                    stamp of the design documents: the sequence of the last commit that touched one
+ *   07                    compaction under way: who runs it and until when it counts (JSON)
  *   10 id                 document record: revision tree, winner, the winner's body
  *   11 seq                change entry: which document changed, its leaves
  *   12 bodyKey            body of a revision that is not its document's winner
@@ -30,7 +30,7 @@ export const SECURITY = Buffer.from([0x03])
 export const REVISION_LIMIT = Buffer.from([0x04])
 export const PURGED_INFOS_LIMIT = Buffer.from([0x05])
 export const DESIGN_STAMP = Buffer.from([0x06])
-export const COMPACTION = Buffer.from([0x06])
+export const COMPACTION = Buffer.from([0x07])
 
 const DOCUMENT = 0x10
 const CHANGE = 0x11

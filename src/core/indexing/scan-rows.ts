@@ -150,10 +150,14 @@ interface StartRow {
   readonly row: number
 }
 
-/** All rows before `row` of the cursor's block lie before `upper`. */
+/** All rows in front of `row` of the cursor's block lie before this place. */
 interface EndedRange extends StartRow {
-  readonly upper: Buffer
+  readonly before: Buffer
 }
+
+/** A range may be the wrong way round: it is empty then, and ends where it begins. */
+const laterOf = (lower: Buffer | undefined, upper: Buffer): Buffer =>
+  lower !== undefined && Buffer.compare(lower, upper) > 0 ? lower : upper
 
 /** The start of a range that begins where the one before ended or further on in the same block. */
 function* startAfter(
@@ -161,7 +165,7 @@ function* startAfter(
   { ended }: Batch,
   lower: Buffer,
 ): Steps<StartRow | undefined> {
-  if (ended === undefined || Buffer.compare(ended.upper, lower) > 0) return undefined
+  if (ended === undefined || Buffer.compare(ended.before, lower) > 0) return undefined
   const { cursor } = ended
   const next = cursor.upperSeparator()
   if (next !== undefined && Buffer.compare(lower, next) >= 0) return undefined
@@ -214,7 +218,7 @@ function* takeForward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow
     batch.take({ block, from, to: Math.min(end, from + batch.at.limit) })
     if (batch.position === undefined) return
     if (end < block.count || next === undefined) {
-      batch.ended = upper && { cursor, row: end, upper }
+      batch.ended = upper && { cursor, row: end, before: laterOf(batch.at.bounds.lower, upper) }
       return batch.endRange()
     }
     if (!batch.isOpen) {
