@@ -17,13 +17,19 @@ const routed = APP_ROUTES.flatMap(({ path, methods }) =>
   Object.keys(methods).map(method => keyOf(method, path)),
 )
 
+/** Where an empty body would be a refusal of another kind. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  'POST /svc/login': { user: 'mia', password: 'pw-m' },
+}
+
 async function walk(
   server: TestServer,
   { method, path, fates }: Expectation,
 ): Promise<Record<Person, string>> {
   const found: [Person, string][] = []
   const url = path.replace(/\{(\w+)(\.\.\.)?\}/g, 'a')
-  const body = method === 'POST' || method === 'PUT' ? { body: {} } : {}
+  const hasBody = method === 'POST' || method === 'PUT'
+  const body = hasBody ? { body: BODIES[keyOf(method, path)] ?? {} } : {}
   for (const person of PEOPLE) {
     const { status } = await server.ask(method, url, { ...body, ...as(person) })
     found.push([person, fateOf(status, fates[person])])

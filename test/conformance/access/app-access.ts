@@ -46,16 +46,16 @@ POST    /api/v2/users                                               401  403  40
 POST    /api/v3/users                                               401  403  403  403  in
 POST    /api/v1/users/{username}                                    401  in   in   in   in
 DELETE  /api/v1/users/{username}                                    401  403  403  403  in
-GET     /api/v2/users/{username}                                    401  in   in   in   in
+GET     /api/v2/users/{username}                                    401  403  403  403  in
 POST    /api/v3/users/{username}                                    401  in   in   in   in
 GET     /api/v1/users-info                                          401  in   in   in   in
 GET     /api/v1/users-doc-count                                     401  403  403  403  in
 GET     /api/v1/replication/get-ids                                 401  in   in   in   in
 POST    /api/v1/replication/get-deletes                             401  in   in   in   in
-PUT     /{personal}                                                 401  in   in   in   in
+PUT     /{personal}                                                 401  401  401  401  in
 POST    /svc/login                                                  in   in   in   in   in
 POST    /svc/login/token                                            in   in   in   in   in
 POST    /svc/login/token/{token}                                    in   in   in   in   in
-GET     /svc/login/identity                                         in   in   in   in   in
+GET     /svc/login/identity                                         401  in   in   in   in
 POST    /svc/password-reset                                         in   in   in   in   in
 `

@@ -69,8 +69,8 @@ function strangeDocument(index: number): Doc {
         patient_id: code(),
         place_id: code(),
         patient_uuid: code(),
-        private: pick(undefined, true, false, 'true'),
-        needs_signoff: pick(undefined, true, false),
+        private: pick<unknown>(undefined, true, false, 'true'),
+        needs_signoff: pick<unknown>(undefined, true, false),
       },
     ),
   }

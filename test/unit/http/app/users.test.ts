@@ -197,7 +197,21 @@ describe('POST /api/v1/users', () => {
   }
 
   it('takes everything back when the account cannot be written', async () => {
-    // The other prefix holds an account of the same name, written behind the application's back while it looks.
+    const rule = { section: 'svc_httpd_auth', key: 'password_regexp' }
+    app.server.configuration.apply({ ...rule, value: '[{"^[^Z]*$", "No Z."}]' })
+    const before = [await docCount('svc'), await docCount('_users')]
+    const place = { name: 'Never', type: 'health_center', parent: 'district' }
+    const given = offline('never', { place, password: 'ZSecret1.x9' })
+    const { status, json } = await post('/api/v1/users', given)
+    app.server.configuration.apply({ ...rule, value: undefined })
+    assert.equal(status, 400)
+    assert.equal(json.error, 'Password does not conform to requirements. No Z.')
+    assert.deepEqual([await docCount('svc'), await docCount('_users')], before)
+    // and the name is free
+    assert.equal((await post('/api/v1/users', given)).status, 200)
+  })
+
+  it('gives a name to one of two who want it at the same moment', async () => {
     const before = await docCount('svc')
     const both = await Promise.all([
       post('/api/v1/users', offline('twice')),

@@ -316,4 +316,20 @@ describe('writing accounts', () => {
     assert.equal(renewed.iterations, 3)
     assert.deepEqual(Object.keys(renewed._attachments as object), ['file'])
   })
+
+  it('forgets an account that was purged at once', async () => {
+    const { rev } = (await put('purged', { password: 'abcd' })).json as { rev: string }
+    const purged = { user: 'purged:abcd' }
+    assert.equal((await server.ask('GET', '/_session', purged)).status, 200)
+    const headers = {
+      Cookie: String(
+        (await server.ask('POST', '/_session', { body: { name: 'purged', password: 'abcd' } }))
+          .headers['set-cookie'],
+      ).split(';')[0] as string,
+    }
+    await server.ask('POST', '/_users/_purge', { body: { 'org.couchdb.user:purged': [rev] } })
+    assert.equal((await server.ask('GET', '/_session', purged)).status, 401)
+    const { json } = await server.ask('GET', '/_session', { user: null, headers })
+    assert.equal((json as { userCtx: { name: unknown } }).userCtx.name, null)
+  })
 })
