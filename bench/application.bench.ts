@@ -77,7 +77,7 @@ function* centerOf(number: number): Generator<Doc, void, undefined> {
 
 const server = await runServer({
   workerCount: 2,
-  ini: `iterations = ${ITERATIONS}\n[svc]\napplication = true\n`,
+  ini: `iterations = ${ITERATIONS}\n[svc]\napplication = true\n[couchdb]\nos_process_timeout = 60000\n`,
 })
 const base = `http://127.0.0.1:${server.port}`
 const basic = (user: string): string => `Basic ${Buffer.from(user).toString('base64')}`

@@ -1,16 +1,12 @@
 /**
- * Phone numbers in one form: E.164 for whole numbers, plain digits for short codes.
- *
- * The seam for a library that knows the numbering plans of all countries. Without one, what is checked is what holds
- * everywhere: digits and the usual separators only, a length that E.164 allows; one leading zero before a national number
- * is the trunk prefix. So `phone_validation` `full` checks no more than `partial` here, and `none` takes any digits.
+ * Phone numbers in one form: E.164 for whole numbers, plain digits for short codes. What the numbering plans of all
+ * countries say is known by libphonenumber; `phone_validation` tells how strictly it is asked: `full` wants a number that
+ * is really given out, `partial` one of a possible length, `none` takes any digits.
  */
+import { parsePhoneNumberFromString } from 'libphonenumber-js'
 import type { Settings } from '../settings/settings.ts'
 
 const ALLOWED = /^\s*(?:\+|00)?[\d\s().\-/]+$/
-/** E.164 counts 15 digits at the most; no country's numbers with its code have fewer than 7. */
-const DIGITS_MAX = 15
-const DIGITS_MIN = 7
 const SHORT_CODE_MAX = 6
 
 /** Undefined for what is no phone number. */
@@ -21,23 +17,29 @@ export function normalizePhone(
   if (!ALLOWED.test(text)) return undefined
   const digits = text.replace(/\D/g, '')
   if (digits === '') return undefined
-  const hasPlus = /^\s*\+/.test(text)
-  const isInternational = hasPlus || digits.startsWith('00')
-  if (!isInternational && digits.length <= SHORT_CODE_MAX) return digits
-  const whole = hasPlus
-    ? digits
-    : isInternational
-      ? digits.slice(2)
-      : withCountryCode(digits, defaultCountryCode)
-  if (phoneValidation === 'none') return `+${whole}`
-  const isLengthRight = whole.length >= DIGITS_MIN && whole.length <= DIGITS_MAX
-  return isLengthRight && !whole.startsWith('0') ? `+${whole}` : undefined
+  const international = internationalDigits(text, digits)
+  if (international === undefined && digits.length <= SHORT_CODE_MAX) return digits
+  const parsed =
+    international === undefined
+      ? nationalNumber(digits, defaultCountryCode)
+      : parsePhoneNumberFromString(`+${international}`)
+  if (phoneValidation === 'none') {
+    return parsed?.number ?? `+${international ?? defaultCountryCode + digits}`
+  }
+  const isRight = phoneValidation === 'full' ? parsed?.isValid() : parsed?.isPossible()
+  return isRight === true ? parsed?.number : undefined
 }
 
-/** National numbers with so many digits are whole; more in front of them is the country's code. */
-const NATIONAL_DIGITS_MIN = 9
+/** The digits behind `+` or `00`. */
+function internationalDigits(text: string, digits: string): string | undefined {
+  if (/^\s*\+/.test(text)) return digits
+  return digits.startsWith('00') ? digits.slice(2) : undefined
+}
 
-const withCountryCode = (digits: string, code: string): string =>
-  digits.startsWith(code) && digits.length >= code.length + NATIONAL_DIGITS_MIN
-    ? digits
-    : `${code}${digits.replace(/^0/, '')}`
+/** A number as people write it at home, perhaps with the country's code in front all the same. */
+function nationalNumber(digits: string, countryCode: string) {
+  const national = parsePhoneNumberFromString(digits, { defaultCallingCode: countryCode })
+  if (national?.isValid() === true || !digits.startsWith(countryCode)) return national
+  const whole = parsePhoneNumberFromString(`+${digits}`)
+  return whole?.isValid() === true ? whole : national
+}

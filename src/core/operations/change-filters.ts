@@ -19,7 +19,7 @@ import { parseSelector } from '../mango/parse-selector.ts'
 import type { DesignSource, Sandbox } from '../sandbox/sandbox.ts'
 import { readSeen } from './change-rows.ts'
 import { functionDocument } from './function-document.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { ReadableDatabase } from './opened-database.ts'
 import { type DocumentView, viewOfRevision, viewOfWinner } from './read-document.ts'
 
 export type DocumentFilter =
@@ -34,7 +34,7 @@ export type DocumentFilter =
     }
 
 export interface FilterParts {
-  readonly operations: DatabaseOperations
+  readonly operations: ReadableDatabase
   readonly allLeaves: boolean
   readonly sandbox: () => Sandbox
   readonly compare: () => Compare
@@ -83,7 +83,7 @@ async function judgeOf(filter: DocumentFilter, parts: FilterParts): Promise<Judg
 
 /** @param path where the function must be in the design document */
 async function openDesign(
-  operations: DatabaseOperations,
+  operations: ReadableDatabase,
   name: string,
   path: readonly string[],
 ): Promise<DesignSource> {

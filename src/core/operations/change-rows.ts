@@ -9,7 +9,7 @@ import type { Revision } from '../document/revision.ts'
 import type { JsonValue } from '../mango/json-value.ts'
 import { compileProjection, type Projection } from '../mango/projection.ts'
 import { functionDocument } from './function-document.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { ReadableDatabase } from './opened-database.ts'
 import { type DocumentView, type ReadOptions, viewOfWinner } from './read-document.ts'
 
 export interface RowDocumentOptions {
@@ -64,13 +64,13 @@ export class ChangeRow {
 }
 
 export class RowBuilder {
-  readonly #operations: DatabaseOperations
+  readonly #operations: ReadableDatabase
   readonly #allLeaves: boolean
   readonly #documents: RowDocumentOptions | undefined
   readonly #projection: Projection | undefined
 
   constructor(
-    operations: DatabaseOperations,
+    operations: ReadableDatabase,
     query: { readonly allLeaves: boolean; readonly documents?: RowDocumentOptions },
   ) {
     this.#operations = operations
@@ -150,7 +150,7 @@ const SEEN: ReadOptions = { deleted: true }
 
 /** What the user may see of a document; undefined when that is nothing. */
 export async function readSeen(
-  operations: DatabaseOperations,
+  operations: ReadableDatabase,
   id: string,
   options: ReadOptions,
 ): Promise<DocumentView | undefined> {

@@ -32,7 +32,7 @@ import {
   type FeedTiming,
   followFeed,
 } from './follow-feed.ts'
-import type { DatabaseOperations } from './operations.ts'
+import type { ReadableDatabase } from './opened-database.ts'
 
 export interface ChangesQuery extends FeedTiming {
   /** A sequence text, or `now`. Not looked at when descending: that begins at the newest change. */
@@ -63,7 +63,7 @@ export type FeedParts = Omit<FilterParts, 'operations' | 'allLeaves'>
 
 /** Fails with `request_invalid` for a malformed sequence, and when the filter's function does not exist. */
 export async function openChanges(
-  operations: DatabaseOperations,
+  operations: ReadableDatabase,
   query: ChangesQuery,
   parts: FeedParts,
 ): Promise<ChangesFeed> {
@@ -116,7 +116,7 @@ class ChangesPass implements FeedPass<ChangeRow> {
   #ended = false
 
   constructor(
-    operations: DatabaseOperations,
+    operations: ReadableDatabase,
     query: ChangesQuery,
     since: number,
     filter: RunFilter | undefined,

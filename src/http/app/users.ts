@@ -2,7 +2,7 @@
 import { insufficient } from '../../app/access/access-rule.ts'
 import { hasPermission } from '../../app/access/permissions.ts'
 import { isObject, type JsonObject } from '../../app/documents/document.ts'
-import { createUser } from '../../app/users/create-user.ts'
+import { type CreatedUser, createUser } from '../../app/users/create-user.ts'
 import { deleteUser } from '../../app/users/delete-user.ts'
 import { ImportLog } from '../../app/users/import-log.ts'
 import { type ImportOutcome, importUsers } from '../../app/users/import-users.ts'
@@ -11,6 +11,7 @@ import { listUsers, readOneUser, withType } from '../../app/users/read-users.ts'
 import { updateUser } from '../../app/users/update-user.ts'
 import { updateCheck } from '../../app/users/user-access.ts'
 import type { UserContext } from '../../app/users/user-context.ts'
+import { refusalText } from '../../app/users/user-refusal.ts'
 import { Failure } from '../../base/errors.ts'
 import { readBasic } from '../../core/auth/basic-auth.ts'
 import type { User } from '../../core/auth/user.ts'
@@ -69,14 +70,15 @@ async function createFromJson(
     return importRows(exchange, rows, log)
   }
   const record = isObject(given) ? given : {}
+  let created: CreatedUser
   try {
-    const created = await createUser(userContextOf(exchange), record, 'things')
-    await log?.saved(record, 'imported')
-    return exchange.json(created)
+    created = await createUser(userContextOf(exchange), record, 'things')
   } catch (thrown) {
-    await log?.saved(record, 'error', thrown instanceof Failure ? thrown.message : 'Server error')
+    await log?.saved(record, 'error', refusalText(thrown) ?? 'Server error')
     throw thrown
   }
+  await log?.saved(record, 'imported')
+  return exchange.json(created)
 }
 
 async function importRows(

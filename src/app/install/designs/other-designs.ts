@@ -57,8 +57,33 @@ emit([metadata.user, metadata.deviceId], {
   },
 }
 
+/** Members of an account that decide what its user gets to see; people may change their own accounts otherwise. */
+const ACCOUNT_MEMBERS = [
+  'facility_id',
+  'contact_id',
+  'token_login',
+  'oidc_username',
+  'password_change_required',
+]
+
+const VALIDATE_ACCOUNT = `function (newDoc, oldDoc, userCtx, secObj) {
+  var admins = (secObj && secObj.admins) || {};
+  var roles = userCtx.roles || [];
+  var isAdmin = roles.indexOf('_admin') >= 0 ||
+    (admins.names || []).indexOf(userCtx.name) >= 0 ||
+    (admins.roles || []).some(function (role) { return roles.indexOf(role) >= 0; });
+  if (isAdmin || newDoc._deleted) return;
+  ${JSON.stringify(ACCOUNT_MEMBERS)}.forEach(function (name) {
+    var before = oldDoc && !oldDoc._deleted ? oldDoc[name] : undefined;
+    if (JSON.stringify(before) !== JSON.stringify(newDoc[name])) {
+      throw { forbidden: 'You are not authorized to edit ' + name };
+    }
+  });
+}`
+
 export const USERS_DESIGN: DesignDefinition = {
   name: 'users',
+  validateUpdate: VALIDATE_ACCOUNT,
   views: {
     users_by_field: view(`
 if (doc.contact_id) emit(['contact_id', doc.contact_id], null);

@@ -412,6 +412,34 @@ describe('an offline user writing to the database', () => {
     await ask('PUT', '/api/v1/settings', { permissions: { can_edit: ['program_officer', 'chw'] } })
   })
 
+  it('does not widen his area by changing his own account', async () => {
+    const url = '/_users/org.svc.user:rita'
+    const account = (await asRita('GET', url)).json
+    const changes = [
+      { facility_id: ['district'] },
+      { facility_id: 'district' },
+      { contact_id: 'stranger' },
+      { password_change_required: !account.password_change_required },
+    ]
+    for (const change of changes) {
+      const { status } = await asRita('PUT', url, { ...account, ...change })
+      assert.equal(status, 403, JSON.stringify(change))
+    }
+    const { facility_id: _, ...without } = account
+    assert.equal((await asRita('PUT', url, without)).status, 403)
+    assert.equal((await asRita('PUT', url, { ...account, note: 'mine' })).status, 201)
+    // nor through the settings document, which he may write
+    const settings = (await asRita('GET', '/svc/org.svc.user:rita')).json
+    const put = await asRita('PUT', '/svc/org.svc.user:rita', {
+      ...settings,
+      facility_id: ['district'],
+    })
+    assert.equal(put.status, 201)
+    assert.equal((await asRita('GET', '/svc/stranger')).status, 403)
+    const roles = { ...settings, _rev: put.json.rev, roles: ['program_officer', 'mm-online'] }
+    assert.equal((await asRita('PUT', '/svc/org.svc.user:rita', roles)).status, 403)
+  })
+
   it('has revisions compared for him', async () => {
     const { json } = await asRita('POST', '/svc/_revs_diff', { unknown: ['1-a'] })
     assert.deepEqual(json, { unknown: { missing: ['1-a'] } })
