@@ -18,7 +18,6 @@ import { type UserBody, userIdsOf, withPasswordFields } from '../auth/users-data
 import type { Configuration, ConfigurationWriter } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Catalog } from '../database/catalog.ts'
-import type { Database } from '../database/database.ts'
 import { isSystemDatabase } from '../database/database-name.ts'
 import { loadDocuments } from '../database/load-documents.ts'
 import type { UpdateLog } from '../database/update-log.ts'

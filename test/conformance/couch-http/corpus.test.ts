@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -33,6 +33,8 @@ for (const dialect of ['spec', 'couchdb'] as const) {
   describe(`recorded corpus, ${dialect} dialect`, () => {
     it('is answered as recorded', { timeout: 600_000 }, async () => {
       const folder = mkdtempSync(join(tmpdir(), 'gurney-corpus-'))
+      // Recorded on a server without a search service; ours has one unless it is switched off.
+      writeFileSync(join(folder, 'local.ini'), '[svc]\ntext_search = false\n')
       const server = await startProcess(folder, [
         '--admin',
         'admin:pass',

@@ -1,14 +1,6 @@
 /** Promises 1 and 2: keys, values, order, ranges. */
 import assert from 'node:assert/strict'
-import {
-  ALL,
-  b,
-  type EnginePromise,
-  keysOf,
-  number,
-  putAll,
-  withStore,
-} from './engine-under-test.ts'
+import { ALL, b, type EnginePromise, keysOf, putAll, withStore } from './engine-under-test.ts'
 
 export const basics: readonly EnginePromise[] = [
   {
