@@ -156,7 +156,10 @@ describe('sandbox pool', () => {
       await sandbox.mapBatch(group, [json({})])
       const child = await sandbox.pool.acquire('db', group.key)
       sandbox.pool.release(child)
+      // Idle processes keep no server from ending, and so not this one either.
+      const alive = setInterval(() => {}, 1000)
       await child.exited
+      clearInterval(alive)
       assert.equal((await sandbox.mapBatch(group, [json({})])).rowCount, 1)
       await sandbox.close()
       assert.equal(sandbox.pool.processCount, 0)

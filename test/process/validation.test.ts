@@ -67,5 +67,6 @@ test('a validation function stored by one worker counts on the others at once', 
     assert.deepEqual(await statuses(`open${round}`), all(201))
     rev = opened.json.rev
   }
-  for (const worker of [1, 2]) assert.match(server.log(), new RegExp(`worker=${worker}`))
+  const workers = new Set([...server.log().matchAll(/worker=(\d+)/g)].map(match => match[1]))
+  assert.ok(workers.size >= 2, 'both workers were asked')
 })
