@@ -5,10 +5,10 @@
 import { isFailure } from '../../base/errors.ts'
 import type { Change } from '../database/changes.ts'
 import { decodeDocument, placesIn } from '../database/stored-document.ts'
+import { functionDocument } from '../design/function-document.ts'
 import type { Revision } from '../document/revision.ts'
 import type { JsonValue } from '../mango/json-value.ts'
 import { compileProjection, type Projection } from '../mango/projection.ts'
-import { functionDocument } from './function-document.ts'
 import type { ReadableDatabase } from './opened-database.ts'
 import { type DocumentView, type ReadOptions, viewOfWinner } from './read-document.ts'
 
