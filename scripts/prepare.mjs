@@ -1,7 +1,7 @@
 // Makes a fresh clone ready: installs what is missing, builds what is stale. A second run finds nothing to do.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -36,13 +36,13 @@ export function build() {
   const wanted = hash(sources)
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
   say('Building')
+  // Beside first, then in one step: nobody ever starts from half a build.
+  const fresh = join(root, `dist.${process.pid}`)
+  const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+  run(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', fresh])
+  writeFileSync(join(fresh, '.gurney-source'), wanted)
   rmSync(join(root, 'dist'), { recursive: true, force: true })
-  run(process.execPath, [
-    join(root, 'node_modules', 'typescript', 'bin', 'tsc'),
-    '-p',
-    'tsconfig.build.json',
-  ])
-  writeFileSync(stamp, wanted)
+  renameSync(fresh, join(root, 'dist'))
 }
 
 function filesBelow(folder) {

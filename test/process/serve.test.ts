@@ -1,11 +1,21 @@
 /** The whole process tree, as people start it: it answers, agrees with itself, survives its workers, and stops. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import type { IncomingHttpHeaders } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { freePort } from '../../src/processes/free-port.ts'
 import { type RunningServer, startProcess } from '../support/start-process.ts'
 import { ROOT } from '../tidy/source-tree.ts'
 
@@ -234,4 +244,50 @@ it('a data folder remembers who the server is', async () => {
   assert.equal(uuids[0], uuids[1])
   assert.ok(existsSync(join(folder, 'local.ini')))
   assert.doesNotMatch(readFileSync(join(folder, 'local.ini'), 'utf8'), /pass\b/)
+})
+
+it('serves HTTPS by configuration, with cookies for secure connections only', async () => {
+  const folder = newFolder()
+  const certificates = join(ROOT, 'test/support/certificates')
+  const port = await freePort('127.0.0.1')
+  const ssl = `enable = true\nport = ${port}\ncert_file = ${certificates}/cert.pem\nkey_file = ${certificates}/key.pem`
+  appendFileSync(join(folder, 'local.ini'), `[ssl]\n${ssl}\n`)
+  const server = await startProcess(folder, ADMIN)
+  try {
+    const ca = readFileSync(join(certificates, 'cert.pem'))
+    const { status, headers } = await new Promise<{ status: number; headers: IncomingHttpHeaders }>(
+      (resolve, reject) => {
+        const type = { 'content-type': 'application/json' }
+        const options = {
+          host: '127.0.0.1',
+          port,
+          path: '/_session',
+          method: 'POST',
+          ca,
+          headers: type,
+        }
+        const request = httpsRequest(options, response => {
+          response.resume()
+          resolve({ status: response.statusCode ?? 0, headers: response.headers })
+        })
+        request.on('error', reject)
+        request.end(JSON.stringify({ name: 'admin', password: 'pass' }))
+      },
+    )
+    assert.equal(status, 200)
+    assert.match(String(headers['set-cookie']), /; Secure/i)
+  } finally {
+    await server.stop()
+  }
+})
+
+it('says in one line that a certificate is missing', () => {
+  const folder = newFolder()
+  appendFileSync(
+    join(folder, 'local.ini'),
+    '[ssl]\nenable = true\nport = 0\ncert_file = nowhere.pem\n',
+  )
+  const { status, stderr } = tryToServe(folder, [])
+  assert.equal(status, 1)
+  assert.match(stderr, /\[ssl\] cert_file = nowhere\.pem cannot be read/)
 })
