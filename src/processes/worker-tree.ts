@@ -71,13 +71,14 @@ export class WorkerTree {
 
   /** Resolves when all workers answer. */
   async start(): Promise<Bound> {
+    // Workers accept connections themselves: nothing passes through the primary, and a connection on its way to a
+    // worker that dies is closed by the system instead of hanging in the primary. (Counts
+    // only when it is said before the first set-up.)
+    cluster.schedulingPolicy = cluster.SCHED_NONE
     cluster.setupPrimary({
       exec: fileURLToPath(new URL(`../main${EXTENSION}`, import.meta.url)),
       args: [],
     })
-    // Workers accept connections themselves: nothing passes through the primary, and a connection on its way to a
-    // worker that dies is closed by the system instead of hanging in the primary.
-    cluster.schedulingPolicy = cluster.SCHED_NONE
     const first = await this.#startFirst()
     const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork('worker'))
     if (this.#parts.hasReplicator) others.push(this.#fork('replicator'))

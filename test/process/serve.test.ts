@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import type { IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -35,22 +35,28 @@ const ADMIN = ['--admin', 'admin:pass', '--workers', '2']
 const AUTHORIZATION = `Basic ${Buffer.from('admin:pass').toString('base64')}`
 
 /** A connection of its own each time, so that requests fall to all workers. */
-async function call(
+function call(
   server: RunningServer,
   method: string,
   path: string,
   body?: unknown,
 ): Promise<{ status: number; json: unknown }> {
-  const response = await fetch(server.url() + path, {
-    method,
-    headers: {
-      authorization: AUTHORIZATION,
-      connection: 'close',
-      'content-type': 'application/json',
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: AUTHORIZATION, 'content-type': 'application/json' }
+    const options = { host: '127.0.0.1', port: server.port, method, path, headers, agent: false }
+    const request = httpRequest({ ...options, timeout: 10_000 }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const json = JSON.parse(Buffer.concat(chunks).toString()) as unknown
+        resolve({ status: response.statusCode ?? 0, json })
+      })
+    })
+    request.on('timeout', () => request.destroy(new Error(`${method} ${path} was not answered`)))
+    request.on('error', reject)
+    request.end(body === undefined ? undefined : JSON.stringify(body))
   })
-  return { status: response.status, json: await response.json() }
 }
 
 const workersOf = (server: RunningServer): number[] =>
