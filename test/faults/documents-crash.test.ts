@@ -4,12 +4,13 @@
  * list shows.
  */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { childrenOf } from '../support/server-children.ts'
 import { type RunningServer, startProcess } from '../support/start-process.ts'
 
 const WRITING_MS = 1500
@@ -148,15 +149,7 @@ async function verifyBulks(server: RunningServer): Promise<void> {
   for (const [bulk, count] of counts) assert.equal(count, BULK_COUNT, `${bulk} is half there`)
 }
 
-function workersOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-    .split(' ')
-    .filter(text => text !== '')
-    .map(Number)
-    .filter(child =>
-      readFileSync(`/proc/${child}/environ`, 'utf8').includes('GURNEY_PROCESS_ROLE=worker'),
-    )
-}
+const workersOf = (pid: number): number[] => childrenOf(pid, 'worker')
 
 /** Whatever a test finds, its server does not outlive it. */
 const running = new Set<RunningServer>()

@@ -3,12 +3,12 @@
  * process is killed the next one goes on, with what documents and requests had asked for.
  */
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { until } from '../support/replication-pair.ts'
+import { childrenOf } from '../support/server-children.ts'
 import { type RunningServer, startProcess } from '../support/start-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gurney-replicator-'))
@@ -34,19 +34,7 @@ async function call(method: string, path: string, body?: object) {
   return { status: response.status, json: (await response.json()) as Record<string, unknown> }
 }
 
-function replicatorPid(): number | undefined {
-  const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.process.pid)], {
-    encoding: 'utf8',
-  })
-  return children
-    .split('\n')
-    .map(Number)
-    .find(
-      pid =>
-        pid > 0 &&
-        readFileSync(`/proc/${pid}/environ`, 'utf8').includes('GURNEY_PROCESS_ROLE=replicator'),
-    )
-}
+const replicatorPid = (): number | undefined => childrenOf(server.process.pid, 'replicator')[0]
 
 const has = async (path: string): Promise<boolean> => (await call('GET', path)).status === 200
 

@@ -1,6 +1,6 @@
 /** The whole process tree, as people start it: it answers, agrees with itself, survives its workers, and stops. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   existsSync,
@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { freePort } from '../../src/processes/free-port.ts'
+import { childrenOf } from '../support/server-children.ts'
 import { type RunningServer, startProcess } from '../support/start-process.ts'
 import { ROOT } from '../tidy/source-tree.ts'
 
@@ -59,15 +60,7 @@ function call(
   })
 }
 
-const workersOf = (server: RunningServer): number[] =>
-  execFileSync('ps', ['-o', 'pid=', '--ppid', String(server.process.pid)], { encoding: 'utf8' })
-    .split('\n')
-    .map(Number)
-    .filter(
-      pid =>
-        pid > 0 &&
-        readFileSync(`/proc/${pid}/environ`, 'utf8').includes('GURNEY_PROCESS_ROLE=worker'),
-    )
+const workersOf = (server: RunningServer): number[] => childrenOf(server.process.pid, 'worker')
 
 describe('a running server', () => {
   let server: RunningServer
