@@ -399,7 +399,8 @@ function openTable(path: string, noSync: boolean): NativeStore {
       return work()
     }
   }
-  const table = new MainTable(null, options)
+  // Without `isRoot` its `close` would leave the file open until the garbage collector comes by.
+  const table = new MainTable(null, { ...options, isRoot: true })
   // The package keeps every table it ever opened in a list, with 64 KB of buffers each.
   for (const [name, each] of allDbs) if (each === table) allDbs.delete(name)
   return table
