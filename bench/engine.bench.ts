@@ -149,7 +149,7 @@ async function benchSmall(folder: string): Promise<void> {
       for (let i = 0; i < 3; i++) tx.put(key(i), value)
     }),
   )
-  await timed('open and read one row of each', id => engine.store(id).get(key(1)))
+  await timed('open and read one row of each', async id => engine.store(id).get(key(1)))
   const startMs = performance.now()
   await engine.listStores()
   report('list them', performance.now() - startMs, 'ms')

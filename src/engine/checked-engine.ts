@@ -9,6 +9,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { Failure } from '../base/errors.ts'
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type {
   BatchOptions,
   Engine,
@@ -100,15 +101,9 @@ class CheckedStore implements Store {
     this.#assertOpen = assertOpen
   }
 
-  /** Not async: a promise of its own would cost a tenth of the read. */
-  get(key: Key): Promise<Buffer | undefined> {
-    try {
-      this.#assertOpen()
-      if (isUnstorable(key, this.#limits)) return this.#missing()
-      return this.#store.get(key)
-    } catch (error) {
-      return Promise.reject(error)
-    }
+  get(key: Key): MaybePromise<Buffer | undefined> {
+    this.#assertOpen()
+    return isUnstorable(key, this.#limits) ? this.#missing() : this.#store.get(key)
   }
 
   async read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {

@@ -28,6 +28,8 @@
  * 8. A Store object needs no closing. The engine opens and closes what lies beneath as it sees fit, and many
  *    processes may use the same stores at once when `supports.manyProcesses` is true.
  */
+import type { MaybePromise } from '../base/maybe-promise.ts'
+
 export interface Engine {
   readonly name: string
   readonly limits: EngineLimits
@@ -50,8 +52,8 @@ export type StoreId = string
 
 export interface Store {
   readonly id: StoreId
-  /** One value on its own: `read` with a single `get`. */
-  get(key: Key): Promise<Buffer | undefined>
+  /** One value on its own: `read` with a single `get`. At once where the engine can, and it may throw at once too. */
+  get(key: Key): MaybePromise<Buffer | undefined>
   read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T>
   write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T>
   /** Batches of rows in key order, at the consumer's pace. */

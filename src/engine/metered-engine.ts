@@ -5,6 +5,7 @@
  * Timing costs two readings of the clock and a promise, a quarter of what an embedded `get` takes.
  * So all gets are counted and only each sixteenth is timed; of the other operations, all are.
  */
+import type { MaybePromise } from '../base/maybe-promise.ts'
 import type {
   Engine,
   EngineLimits,
@@ -114,9 +115,9 @@ class MeteredStore implements Store {
     this.#meters = meters
   }
 
-  get(key: Key): Promise<Buffer | undefined> {
+  get(key: Key): MaybePromise<Buffer | undefined> {
     const meter = this.#meters.get
-    return meter.skip() ? this.#store.get(key) : meter.time(() => this.#store.get(key))
+    return meter.skip() ? this.#store.get(key) : meter.timeNow(() => this.#store.get(key))
   }
 
   read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
@@ -190,6 +191,21 @@ class Meter {
       },
     )
     return promise
+  }
+
+  /** For operations that may end at once. */
+  timeNow<T>(operation: () => MaybePromise<T>): MaybePromise<T> {
+    const startMs = this.#nowMs()
+    try {
+      const value = operation()
+      if (value instanceof Promise) return this.time(() => value)
+      this.#add(startMs)
+      return value
+    } catch (thrown) {
+      this.#failedCount++
+      this.#add(startMs)
+      throw thrown
+    }
   }
 
   figures(): OperationFigures {

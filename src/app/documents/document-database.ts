@@ -56,7 +56,7 @@ export class DocumentDatabase {
     this.name = name
   }
 
-  open(): Promise<DatabaseOperations> {
+  async open(): Promise<DatabaseOperations> {
     return this.#server.open(APPLICATION_USER, this.name)
   }
 

@@ -5,6 +5,7 @@
  * password counts and the roles are merged. The port's owner decides how long it keeps documents in
  * memory; it must show a change at the latest on the request after the change was acknowledged.
  */
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { parseAdminPassword, readStoredPassword, type StoredPassword } from './password.ts'
 import { SERVER_ADMIN_ROLE } from './user.ts'
 
@@ -13,7 +14,7 @@ export interface AccountSource {
   /** The value of the admins section. */
   admin(name: string): string | undefined
   /** Undefined when there is none, or a deleted one. */
-  userDocument(name: string): Promise<UserDocument | undefined>
+  userDocument(name: string): MaybePromise<UserDocument | undefined>
 }
 
 export interface UserDocument {
@@ -48,16 +49,23 @@ export function readUserDocument(
   }
 }
 
-export async function findAccount(
+export function findAccount(
   source: AccountSource,
   name: string,
-): Promise<Account | undefined> {
+): MaybePromise<Account | undefined> {
   const adminText = source.admin(name)
   const password = adminText === undefined ? undefined : parseAdminPassword(adminText)
-  const document = await source.userDocument(name)
-  if (password) {
+  return after(source.userDocument(name), document => accountOf(name, password, document))
+}
+
+function accountOf(
+  name: string,
+  adminPassword: StoredPassword | undefined,
+  document: UserDocument | undefined,
+): Account | undefined {
+  if (adminPassword) {
     const roles = [SERVER_ADMIN_ROLE, ...(document?.roles ?? [])]
-    return { name, roles, password, hasConflicts: false, isUserDocument: false }
+    return { name, roles, password: adminPassword, hasConflicts: false, isUserDocument: false }
   }
   return document && { name, ...document, isUserDocument: true }
 }

@@ -9,14 +9,16 @@
  * (if the document has not changed since). Leaves to others: HTTP, the session endpoint's bodies,
  * what the user may do (`authorize.ts`).
  */
+
 import { assert, unreachable } from '../../base/assert.ts'
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type Account, type AccountSource, findAccount } from './account.ts'
 import type { AuthSettings } from './auth-settings.ts'
 import { type NameAndPassword, readBasic } from './basic-auth.ts'
 import { JwtVerifier, readBearer } from './jwt-auth.ts'
 import { fingerprint } from './password.ts'
-import { PasswordCheck, type PasswordCheckOptions } from './password-check.ts'
+import { type CheckedPassword, PasswordCheck, type PasswordCheckOptions } from './password-check.ts'
 import { readProxyUser } from './proxy-auth.ts'
 import {
   decodeSession,
@@ -24,6 +26,7 @@ import {
   findSessionCookie,
   printEmptiedCookie,
   printSetCookie,
+  type SessionClaim,
   verifySession,
 } from './session-cookie.ts'
 import { ADMIN_PARTY, ANONYMOUS, type AuthenticationMethod, type User } from './user.ts'
@@ -77,17 +80,33 @@ export class Authenticator {
     this.#clock = options.clock
   }
 
-  async authenticate(
+  authenticate(
     request: RequestCredentials,
     settings: AuthSettings,
     options: AuthenticateOptions = {},
-  ): Promise<Authenticated> {
-    for (const handler of settings.handlers) {
+  ): MaybePromise<Authenticated> {
+    return this.#askFrom(0, request, settings, options)
+  }
+
+  /** Most handlers have nothing to say about a request, and say so at once. */
+  #askFrom(
+    first: number,
+    request: RequestCredentials,
+    settings: AuthSettings,
+    options: AuthenticateOptions,
+  ): MaybePromise<Authenticated> {
+    for (let at = first; at < settings.handlers.length; at++) {
+      const handler = settings.handlers[at] as AuthenticationMethod
       const asked = this.#ask(handler, request, settings)
-      // Most handlers have nothing to say about a request, and say so at once.
-      const found = asked instanceof Promise ? await asked : asked
-      if (found) return found
+      if (asked instanceof Promise) {
+        return asked.then(found => found ?? this.#askFrom(at + 1, request, settings, options))
+      }
+      if (asked) return asked
     }
+    return this.#stranger(settings, options)
+  }
+
+  #stranger(settings: AuthSettings, options: AuthenticateOptions): Authenticated {
     const { nodeLocal = false, anonymousAllowed = false } = options
     const required = nodeLocal ? settings.nodeRequireValidUser : settings.requireValidUser
     if (required && !anonymousAllowed) unauthorized('Authentication required.')
@@ -125,7 +144,7 @@ export class Authenticator {
     handler: AuthenticationMethod,
     request: RequestCredentials,
     settings: AuthSettings,
-  ): Authenticated | undefined | Promise<Authenticated | undefined> {
+  ): MaybePromise<Authenticated | undefined> {
     switch (handler) {
       case 'cookie':
         return this.#byCookie(request, settings)
@@ -144,21 +163,30 @@ export class Authenticator {
   #byCookie(
     request: RequestCredentials,
     settings: AuthSettings,
-  ): Promise<Authenticated | undefined> | undefined {
+  ): MaybePromise<Authenticated | undefined> {
     const value = findSessionCookie(request.cookie)
     return value === undefined ? undefined : this.#bySession(value, request, settings)
   }
 
-  async #bySession(
+  #bySession(
     value: string,
     request: RequestCredentials,
     settings: AuthSettings,
-  ): Promise<Authenticated | undefined> {
+  ): MaybePromise<Authenticated | undefined> {
     const claim = decodeSession(value)
+    return after(findAccount(this.#accounts, claim.name), account =>
+      this.#verifyClaim(claim, account, request, settings),
+    )
+  }
+
+  #verifyClaim(
+    claim: SessionClaim,
+    account: Account | undefined,
+    request: RequestCredentials,
+    settings: AuthSettings,
+  ): Authenticated | undefined {
     const { secret, hashAlgorithms: algorithms, cookie } = settings
-    if (secret === undefined) return undefined
-    const account = await findAccount(this.#accounts, claim.name)
-    if (!account?.password) return undefined
+    if (secret === undefined || !account?.password) return undefined
     const key = { secret, salt: account.password.salt }
     const options = { algorithms, timeoutS: cookie.timeoutS, nowS: this.#nowS() }
     const { valid, renew } = verifySession(claim, key, options)
@@ -171,13 +199,13 @@ export class Authenticator {
   #byBasic(
     request: RequestCredentials,
     settings: AuthSettings,
-  ): Promise<Authenticated> | undefined {
+  ): MaybePromise<Authenticated | undefined> {
     const given = readBasic(request.authorization)
     if (!given) return undefined
-    return this.#checkPassword(given, request, settings).then(({ account, upgrade }) => ({
-      user: { name: account.name, roles: account.roles, authenticated: 'default' },
-      ...(upgrade && { upgrade }),
-    }))
+    return after(this.#checkPassword(given, request, settings), ({ account, upgrade }) => {
+      const user: User = { name: account.name, roles: account.roles, authenticated: 'default' }
+      return upgrade === undefined ? { user } : { user, upgrade }
+    })
   }
 
   #byProxy(request: RequestCredentials, settings: AuthSettings): Authenticated | undefined {
@@ -201,19 +229,17 @@ export class Authenticator {
    * Conflicts are reported only to those who know the password; others learn nothing about the
    * name.
    */
-  async #checkPassword(
+  #checkPassword(
     given: NameAndPassword,
     request: RequestCredentials,
     settings: AuthSettings,
-  ): Promise<{ account: Account; upgrade: PasswordUpgrade | undefined }> {
-    const account = await findAccount(this.#accounts, given.name)
-    const checked = await this.#passwords.check(given, account, { peer: request.peer, settings })
-    if (!account || !checked.right) unauthorized('Name or password is incorrect.')
-    refuseConflicts(account)
-    const { renewed } = checked
-    if (!renewed || !account.password) return { account, upgrade: undefined }
-    const replaces = fingerprint(account.password)
-    return { account, upgrade: { name: account.name, fields: renewed, replaces } }
+  ): MaybePromise<KnownAccount> {
+    const { peer } = request
+    return after(findAccount(this.#accounts, given.name), account =>
+      after(this.#passwords.check(given, account, { peer, settings }), checked =>
+        knownAccount(account, checked),
+      ),
+    )
   }
 
   #cookieFor(account: Account, request: RequestCredentials, settings: AuthSettings): string {
@@ -230,6 +256,22 @@ export class Authenticator {
   #nowS(): number {
     return Math.floor(this.#clock() / 1000)
   }
+}
+
+interface KnownAccount {
+  readonly account: Account
+  readonly upgrade: PasswordUpgrade | undefined
+}
+
+function knownAccount(
+  account: Account | undefined,
+  { right, renewed }: CheckedPassword,
+): KnownAccount {
+  if (!account || !right) unauthorized('Name or password is incorrect.')
+  refuseConflicts(account)
+  if (!renewed || !account.password) return { account, upgrade: undefined }
+  const replaces = fingerprint(account.password)
+  return { account, upgrade: { name: account.name, fields: renewed, replaces } }
 }
 
 function refuseConflicts(account: Account): void {

@@ -8,7 +8,9 @@
  * arrive with the same password while it is being checked share the one check and count as one
  * attempt.
  */
+
 import { isFailure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Account } from './account.ts'
 import type { AuthSettings } from './auth-settings.ts'
 import type { NameAndPassword } from './basic-auth.ts'
@@ -52,6 +54,7 @@ interface CheckContext {
 }
 
 const NEVER = (): boolean => false
+const RIGHT: CheckedPassword = { right: true }
 
 /** How long a right password needs no new hashing. */
 const VERIFIED_LIFETIME_MS = 15 * 60_000
@@ -93,19 +96,19 @@ export class PasswordCheck {
     this.#lockout.note(peer, name, lockout)
   }
 
-  async check(
+  check(
     { name, password }: NameAndPassword,
     account: Account | undefined,
     context: CheckContext,
-  ): Promise<CheckedPassword> {
+  ): MaybePromise<CheckedPassword> {
     const { peer, settings } = context
     this.#lockout.refuseIfLocked(peer, name, settings.lockout)
     const stored = account?.password ?? this.#dummy(settings)
     const proof = this.#verified.proofOf(name, password, fingerprint(stored))
-    if (this.#verified.has(proof)) return { right: true }
+    if (this.#verified.has(proof)) return RIGHT
     const key = `${peer} ${proof}`
     const shared = this.#underWay.get(key)
-    if (shared) return { right: (await shared).right }
+    if (shared) return shared.then(({ right }) => ({ right }))
     const work = this.#attempt({ name, password }, stored, context)
       .then(right => this.#conclude({ name, password }, right, { account, proof, context }))
       .finally(() => this.#underWay.delete(key))

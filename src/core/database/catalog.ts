@@ -7,6 +7,7 @@
  * without a name, which `sweep` removes at the next start.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { Engine, Key, Range, Store, StoreId } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
 import { Database, type DatabaseProperties } from './database.ts'
@@ -50,22 +51,25 @@ export class Catalog {
     await UpdateLog.prepare(engine)
   }
 
-  async open(name: string): Promise<Database> {
-    const database = await this.find(name)
-    if (database === undefined) throw new Failure('database_missing', { subject: name })
-    return database
+  open(name: string): MaybePromise<Database> {
+    return after(this.find(name), database => {
+      if (database === undefined) throw new Failure('database_missing', { subject: name })
+      return database
+    })
   }
 
   /** Asked by every request: one engine get, and nothing is parsed while the entry stays the same. */
-  async find(name: string): Promise<Database | undefined> {
+  find(name: string): MaybePromise<Database | undefined> {
     const known = this.#known.get(name)
     const key = known?.key ?? nameKey(name)
-    const bytes = key === undefined ? undefined : await this.#names.get(key)
-    if (key === undefined || bytes === undefined) return undefined
-    if (known?.bytes.equals(bytes)) return known.database
-    const database = this.#database(name, JSON.parse(bytes.toString()) as CatalogEntry)
-    this.#known.set(name, { key, bytes, database })
-    return database
+    if (key === undefined) return undefined
+    return after(this.#names.get(key), bytes => {
+      if (bytes === undefined) return undefined
+      if (known?.bytes.equals(bytes)) return known.database
+      const database = this.#database(name, JSON.parse(bytes.toString()) as CatalogEntry)
+      this.#known.set(name, { key, bytes, database })
+      return database
+    })
   }
 
   async create(name: string, options: CreateOptions): Promise<Database> {

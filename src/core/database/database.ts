@@ -4,6 +4,7 @@
  * It stores and reads; it does not ask who the caller is and runs no functions of users: that is `operations`.
  */
 import { Failure, isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { ReadTx, Steps, Store } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
 import { ChangeFollowers } from './change-followers.ts'
@@ -71,10 +72,11 @@ export class Database {
     this.#ended = true
   }
 
-  async head(): Promise<DatabaseHead> {
-    const bytes = await this.#get(HEAD)
-    if (bytes === undefined) throw this.missing()
-    return decodeHead(bytes)
+  head(): MaybePromise<DatabaseHead> {
+    return after(this.#get(HEAD), bytes => {
+      if (bytes === undefined) throw this.missing()
+      return decodeHead(bytes)
+    })
   }
 
   /** One consistent look at the store. Fails with `database_missing` when the database was deleted meanwhile. */
@@ -99,20 +101,22 @@ export class Database {
   }
 
   /** The security object as JSON text; one that was never set is `unset`. */
-  async securityText(unset = EMPTY_OBJECT): Promise<Buffer> {
-    const bytes = await this.#get(SECURITY)
-    if (bytes === undefined) throw this.missing()
-    return bytes.length === 0 ? unset : bytes
+  securityText(unset = EMPTY_OBJECT): MaybePromise<Buffer> {
+    return after(this.#get(SECURITY), bytes => {
+      if (bytes === undefined) throw this.missing()
+      return bytes.length === 0 ? unset : bytes
+    })
   }
 
   /** The security object as `parse` reads it; read again only when its text changed. */
-  async security<T>(parse: (value: unknown) => T): Promise<T> {
-    const bytes = await this.securityText()
-    const known = this.#security
-    if (known?.parse === parse && known.bytes.equals(bytes)) return known.value as T
-    const value = parse(JSON.parse(bytes.toString()))
-    this.#security = { bytes, parse, value }
-    return value
+  security<T>(parse: (value: unknown) => T): MaybePromise<T> {
+    return after(this.securityText(), bytes => {
+      const known = this.#security
+      if (known?.parse === parse && known.bytes.equals(bytes)) return known.value as T
+      const value = parse(JSON.parse(bytes.toString()))
+      this.#security = { bytes, parse, value }
+      return value
+    })
   }
 
   async setSecurity(text: Buffer): Promise<void> {
@@ -120,7 +124,7 @@ export class Database {
   }
 
   /** Equal as long as no design document changes; undefined while there never was one. */
-  designStamp(): Promise<Buffer | undefined> {
+  designStamp(): MaybePromise<Buffer | undefined> {
     return this.#get(DESIGN_STAMP)
   }
 
@@ -166,8 +170,13 @@ export class Database {
     return results
   }
 
-  #get(key: Buffer): Promise<Buffer | undefined> {
-    return this.#guard(this.store.get(key))
+  #get(key: Buffer): MaybePromise<Buffer | undefined> {
+    try {
+      const value = this.store.get(key)
+      return value instanceof Promise ? this.#guard(value) : value
+    } catch (thrown) {
+      throw this.#named(thrown)
+    }
   }
 
   async #put(key: Buffer, value: Buffer): Promise<void> {
@@ -184,8 +193,12 @@ export class Database {
     try {
       return await promise
     } catch (thrown) {
-      throw isFailure(thrown, 'store_missing') ? this.missing() : thrown
+      throw this.#named(thrown)
     }
+  }
+
+  #named(thrown: unknown): unknown {
+    return isFailure(thrown, 'store_missing') ? this.missing() : thrown
   }
 
   missing(): Failure {

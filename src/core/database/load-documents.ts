@@ -1,4 +1,5 @@
 /** Reading documents by id, and bodies of their revisions. */
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { ReadTx, Steps } from '../../engine/engine.ts'
 import type { Database } from './database.ts'
 import { documentKey, bodyKey as keyOfBody } from './keyspace.ts'
@@ -9,13 +10,13 @@ import {
   type StoredDocument,
 } from './stored-document.ts'
 
-export async function loadDocument(
+export const loadDocument = (
   database: Database,
   id: string,
-): Promise<StoredDocument | undefined> {
-  const bytes = await database.store.get(documentKey(id))
-  return bytes === undefined ? undefined : decodeDocument(bytes, id)
-}
+): MaybePromise<StoredDocument | undefined> =>
+  after(database.store.get(documentKey(id)), bytes =>
+    bytes === undefined ? undefined : decodeDocument(bytes, id),
+  )
 
 /** One result per id, in order, all from one state of the database. */
 export function loadDocuments(

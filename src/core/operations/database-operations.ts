@@ -1,5 +1,7 @@
 /** One database for one member: the plain implementation, which sees everything. */
+
 import { Failure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { adminCheck, maintenanceCheck, serverAdminCheck } from '../auth/authorize.ts'
 import {
   parseSecurity,
@@ -149,7 +151,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     // Members may see all of an ordinary database.
   }
 
-  readDocument(id: string, options?: ReadOptions): Promise<DocumentView> {
+  readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView> {
     return readDocument(this.database, id, options)
   }
 
@@ -310,11 +312,11 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return this.database.printSequence(seq)
   }
 
-  securityText(): Promise<Buffer> {
+  securityText(): MaybePromise<Buffer> {
     return this.database.securityText()
   }
 
-  securityForFunctions(): Promise<Buffer> {
+  async securityForFunctions(): Promise<Buffer> {
     return this.database.securityText(UNSET_SECURITY_FOR_FUNCTIONS)
   }
 

@@ -1,4 +1,5 @@
 /** A database opened for a user who was found to be a member: what every single operation works with. */
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Security } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { Database } from '../database/database.ts'
@@ -16,5 +17,5 @@ export interface ReadableDatabase extends OpenedDatabase {
   readonly narrowsDocuments: boolean
   /** Fails for those who may not see all documents. */
   requireListing(): void
-  readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
+  readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView>
 }

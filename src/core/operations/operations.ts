@@ -5,6 +5,7 @@
  * member when it was opened. Somebody who may see less (an offline user) gets another implementation of the same
  * interface that answers less; no caller knows the difference.
  */
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { MetricsSnapshot } from '../../base/metrics.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
 import type { Authenticator, PasswordUpgrade } from '../auth/authenticate.ts'
@@ -57,7 +58,7 @@ export interface ServerOperations {
   /** What happened to databases. Fails when the query's sequence is malformed. */
   openUpdates(query: UpdatesQuery): Promise<UpdatesFeed>
   /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
-  open(user: User, name: string): Promise<DatabaseOperations>
+  open(user: User, name: string): MaybePromise<DatabaseOperations>
   newIds(count: number): string[]
   upgradePassword(upgrade: PasswordUpgrade): void
   /** Resolves when all writes that nobody waits for have ended. */
@@ -147,7 +148,7 @@ export interface DatabaseOperations {
   /** Fails when the query's sequence is malformed or its filter has no function. */
   openChanges(query: ChangesQuery): Promise<ChangesFeed>
   /** Fails with `document_missing`, reason `missing` or `deleted`. */
-  readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
+  readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView>
   /** Undefined when all leaves of a document are asked for that never was. */
   openRevisions(
     id: string,
@@ -218,7 +219,7 @@ export interface DatabaseOperations {
   info(): Promise<DatabaseInfo>
   printSequence(seq: number): string
   /** The security object as JSON text. */
-  securityText(): Promise<Buffer>
+  securityText(): MaybePromise<Buffer>
   /** The same as functions of design documents see it. */
   securityForFunctions(): Promise<Buffer>
   setSecurity(text: Buffer): Promise<void>

@@ -5,7 +5,9 @@
  * Rows are texts as they go over the wire, in batches at the reader's pace; each batch is one consistent look at the
  * index. Whoever may not see all documents of the database may not ask its views.
  */
+
 import { Failure, isFailure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Database } from '../database/database.ts'
 import type { DatabaseHead } from '../database/database-head.ts'
 import { indexStoreId } from '../database/store-names.ts'
@@ -56,7 +58,7 @@ export type AskerSignal = AbortSignal | (() => AbortSignal)
 export interface ViewHost {
   readonly database: Database
   requireListing(): void
-  readDocument(id: string): Promise<unknown>
+  readDocument(id: string): MaybePromise<unknown>
 }
 
 /** Fails with `document_missing`: no such design document, or no such view in it. */

@@ -4,6 +4,7 @@
  */
 import { createGunzip } from 'node:zlib'
 import { Failure, isFailure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { type ContentRecord, decodeContent, readContent } from '../database/attachment-contents.ts'
 import type { Database } from '../database/database.ts'
 import { contentKey } from '../database/keyspace.ts'
@@ -24,7 +25,7 @@ export interface ByteSpan {
 
 /** Fails with `document_missing` or `attachment_missing`. */
 export async function readAttachment(
-  readDocument: (id: string, options: ReadOptions) => Promise<DocumentView>,
+  readDocument: (id: string, options: ReadOptions) => MaybePromise<DocumentView>,
   id: string,
   name: string,
   rev?: Revision,

@@ -3,6 +3,7 @@
  * what else is asked for (history, conflicts) is decoded only then.
  */
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { ReadTx, Steps } from '../../engine/engine.ts'
 import type { Database } from '../database/database.ts'
 import { documentKey } from '../database/keyspace.ts'
@@ -73,18 +74,19 @@ export interface OpenOptions {
 export type OpenedRevision = { readonly ok: DocumentView } | { readonly missing: Revision }
 
 /** Fails with `document_missing`, reason `missing` or `deleted`. */
-export async function readDocument(
+export function readDocument(
   database: Database,
   id: string,
   options: ReadOptions = {},
-): Promise<DocumentView> {
+): MaybePromise<DocumentView> {
   if (options.rev !== undefined && options.latest !== true) {
     return readRevision(database, id, options.rev, options.revs === true)
   }
-  const document = await loadDocument(database, id)
-  if (document === undefined) throw missing(id, 'missing')
-  if (document.deleted && options.deleted !== true) throw missing(id, 'deleted')
-  return viewOfWinner(document, options)
+  return after(loadDocument(database, id), document => {
+    if (document === undefined) throw missing(id, 'missing')
+    if (document.deleted && options.deleted !== true) throw missing(id, 'deleted')
+    return viewOfWinner(document, options)
+  })
 }
 
 /** All leaves, or the revisions named; each found one in ascending order, then those that are missing. */

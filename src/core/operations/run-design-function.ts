@@ -5,7 +5,9 @@
  * read; what an update function returns is written the same way, and validated. What requests and responses look
  * like is known to the HTTP API alone: here they are JSON texts.
  */
+
 import { Failure, isFailure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { EditResult } from '../database/commit-edits.ts'
 import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
@@ -26,7 +28,7 @@ import { type DocumentWrite, type FunctionParts, isLocal } from './write-documen
 /** What functions may do with a database: what their user may. */
 export interface FunctionHost {
   readonly database: Database
-  readDocument(id: string, options?: ReadOptions): Promise<DocumentView>
+  readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView>
   readLocalDocument(id: string): Promise<LocalDocument>
   prepareAttachments(incoming: readonly IncomingAttachment[]): Promise<EditAttachment[]>
   writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]>

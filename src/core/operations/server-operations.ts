@@ -5,6 +5,7 @@
 
 import { openCollator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { MetricsSnapshot } from '../../base/metrics.ts'
 import { UuidSource } from '../../base/uuid-source.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
@@ -12,12 +13,18 @@ import type { Authenticator, PasswordUpgrade } from '../auth/authenticate.ts'
 import { memberCheck, serverAdminCheck } from '../auth/authorize.ts'
 import { HashQueue } from '../auth/hash-queue.ts'
 import { fingerprint, readStoredPassword } from '../auth/password.ts'
-import { DEFAULT_SECURITY_TEXT, OPEN_SECURITY, parseSecurity } from '../auth/security-object.ts'
+import {
+  DEFAULT_SECURITY_TEXT,
+  OPEN_SECURITY,
+  parseSecurity,
+  type Security,
+} from '../auth/security-object.ts'
 import { isServerAdmin, type User } from '../auth/user.ts'
 import { type UserBody, userIdsOf, withPasswordFields } from '../auth/users-database.ts'
 import type { Configuration, ConfigurationWriter } from '../configuration/configuration.ts'
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Catalog } from '../database/catalog.ts'
+import type { Database } from '../database/database.ts'
 import { isSystemDatabase } from '../database/database-name.ts'
 import { loadDocuments } from '../database/load-documents.ts'
 import type { UpdateLog } from '../database/update-log.ts'
@@ -167,14 +174,20 @@ export class LocalServer implements ServerOperations {
     return openUpdates(this.#parts.updates, query)
   }
 
-  async open(user: User, name: string): Promise<DatabaseOperations> {
-    const database = await this.#parts.catalog.open(name)
-    // Server admins may do everything, whatever the object says.
-    const isAdmin = isServerAdmin(user)
-    const security = isAdmin ? OPEN_SECURITY : await database.security(parseSecurity)
-    if (!isAdmin) memberCheck(user, security)
+  open(user: User, name: string): MaybePromise<DatabaseOperations> {
+    return after(this.#parts.catalog.open(name), database => {
+      // Server admins may do everything, whatever the object says.
+      if (isServerAdmin(user)) return this.#opened(database, user, OPEN_SECURITY)
+      return after(database.security(parseSecurity), security => {
+        memberCheck(user, security)
+        return this.#opened(database, user, security)
+      })
+    })
+  }
+
+  #opened(database: Database, user: User, security: Security): DatabaseOperations {
     const parts = { database, user, security, server: this }
-    if (name !== this.configuration.get(SETTINGS.authenticationDb)) {
+    if (database.name !== this.configuration.get(SETTINGS.authenticationDb)) {
       return this.#parts.openSpecial(parts) ?? new PlainDatabaseOperations(parts)
     }
     const { authSettings: settings } = this

@@ -4,6 +4,7 @@
  * next request on, in every process.
  */
 import { isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type AccountSource, readUserDocument, type UserDocument } from '../auth/account.ts'
 import { userIdsOf } from '../auth/users-database.ts'
 import type { Configuration } from '../configuration/configuration.ts'
@@ -22,6 +23,8 @@ export class UserAccounts implements AccountSource {
     string,
     { database: Database; seq: number; user: UserDocument | undefined }
   >()
+  /** The users database as it was found last. */
+  #last: Database | undefined
 
   constructor(configuration: Configuration, catalog: Catalog) {
     this.#configuration = configuration
@@ -36,12 +39,32 @@ export class UserAccounts implements AccountSource {
     return this.#configuration.text('admins', name)
   }
 
-  async userDocument(name: string): Promise<UserDocument | undefined> {
-    const database = await this.#catalog.find(this.#configuration.get(SETTINGS.authenticationDb))
-    if (database === undefined) return undefined
-    const seq = await sequenceOf(database)
+  userDocument(name: string): MaybePromise<UserDocument | undefined> {
+    const users = this.#configuration.get(SETTINGS.authenticationDb)
+    const last = this.#last
+    if (last === undefined || last.name !== users) return this.#lookUp(users, name)
+    // A database that was deleted has no sequence any more, so the catalog need not be asked again.
+    return after(sequenceOf(last), seq =>
+      seq === GONE ? this.#lookUp(users, name) : this.#userAt(last, seq, name),
+    )
+  }
+
+  #lookUp(users: string, name: string): MaybePromise<UserDocument | undefined> {
+    return after(this.#catalog.find(users), database => {
+      this.#last = database
+      return database === undefined
+        ? undefined
+        : after(sequenceOf(database), seq => this.#userAt(database, seq, name))
+    })
+  }
+
+  #userAt(database: Database, seq: number, name: string): MaybePromise<UserDocument | undefined> {
     const kept = this.#kept.get(name)
-    if (kept?.database === database && kept.seq === seq) return kept.user
+    const isCurrent = kept?.database === database && kept.seq === seq
+    return isCurrent ? kept.user : this.#read(database, seq, name)
+  }
+
+  async #read(database: Database, seq: number, name: string): Promise<UserDocument | undefined> {
     const user = await readUser(database, name)
     if (this.#kept.size >= this.#configuration.get(SETTINGS.authCacheSize)) {
       const [oldest] = this.#kept.keys()
@@ -53,13 +76,21 @@ export class UserAccounts implements AccountSource {
 }
 
 /** The state of the database that an account was read from, or an older one: then it is read again. */
-async function sequenceOf(database: Database): Promise<number> {
+function sequenceOf(database: Database): MaybePromise<number> {
   try {
-    return (await database.head()).updateSeq
+    const head = database.head()
+    return head instanceof Promise ? head.then(updateSeqOf, noSequence) : head.updateSeq
   } catch (thrown) {
-    if (isFailure(thrown, 'database_missing')) return -1
-    throw thrown
+    return noSequence(thrown)
   }
+}
+
+const GONE = -1
+const updateSeqOf = (head: { readonly updateSeq: number }): number => head.updateSeq
+
+function noSequence(thrown: unknown): number {
+  if (isFailure(thrown, 'database_missing')) return GONE
+  throw thrown
 }
 
 async function readUser(database: Database, name: string): Promise<UserDocument | undefined> {

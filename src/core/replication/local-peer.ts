@@ -116,15 +116,21 @@ export class LocalPeer implements Peer {
 
   async filterCode(designName: string, filterName: string): Promise<string> {
     const id = `_design/${designName}`
-    const view = await (await this.#open()).readDocument(id).catch(thrown => {
-      if (!isFailure(thrown, 'document_missing')) throw thrown
-      const reason = `Couldn't open document \`${id}\` from source database \`${this.shownUrl}\``
-      throw new Failure('document_missing', { reason })
-    })
+    const view = await this.#design(id)
     const design = JSON.parse(view.body.toString()) as { filters?: Record<string, unknown> }
     const code = design.filters?.[filterName]
     if (typeof code === 'string') return code
     throw new Failure('function_missing', { reason: `missing json key: ${filterName}` })
+  }
+
+  async #design(id: string): Promise<DocumentView> {
+    try {
+      return await (await this.#open()).readDocument(id)
+    } catch (thrown) {
+      if (!isFailure(thrown, 'document_missing')) throw thrown
+      const reason = `Couldn't open document \`${id}\` from source database \`${this.shownUrl}\``
+      throw new Failure('document_missing', { reason })
+    }
   }
 
   async missing(

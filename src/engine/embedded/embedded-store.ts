@@ -5,6 +5,7 @@
  * before the operation began.
  */
 import { Failure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type {
   Entry,
   Key,
@@ -40,11 +41,11 @@ export class EmbeddedStore implements Store {
     this.#compactions = compactions
   }
 
-  get(key: Key): Promise<Buffer | undefined> {
+  get(key: Key): MaybePromise<Buffer | undefined> {
     return this.#read(view => view.get(key))
   }
 
-  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+  async read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
     return this.#read(view => finish(work(new EmbeddedReadTx(view))))
   }
 
@@ -53,7 +54,7 @@ export class EmbeddedStore implements Store {
   }
 
   scan(range: Range, options?: ScanOptions): AsyncIterable<Entry[]> {
-    const read = (rest: Range, batch: Parameters<EnvironmentView['scan']>[1]) =>
+    const read = async (rest: Range, batch: Parameters<EnvironmentView['scan']>[1]) =>
       this.#read(view => view.scan(rest, batch))
     return scanBatches(read, range, options)
   }
@@ -72,7 +73,7 @@ export class EmbeddedStore implements Store {
     return this.#compactions.compact(this.id, progress)
   }
 
-  async #read<T>(work: (view: EnvironmentView) => T): Promise<T> {
+  #read<T>(work: (view: EnvironmentView) => T): MaybePromise<T> {
     const store = this.#open.now(this.id)
     if (store !== undefined) {
       const answer = readServing(store, work)

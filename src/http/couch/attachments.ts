@@ -127,7 +127,7 @@ async function revisionOf(exchange: Exchange, id: string, rev: Revision): Promis
 }
 
 /** Without a revision the winner tells whether there is something to delete; the commit then sees the conflict. */
-function deletedFrom(
+async function deletedFrom(
   exchange: Exchange,
   id: string,
   rev: Revision | undefined,

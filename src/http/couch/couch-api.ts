@@ -2,7 +2,9 @@
  * CouchDB's protocol as the lifecycle wants it: who sends the request, may they come here, which handler, and how
  * failures look. The steps in order are in `http/kit/lifecycle.ts`.
  */
+
 import { Failure, isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { HEADER_NAMES } from '../../base/product-names.ts'
 import { authenticatedCheck, metricsCheck, serverAdminCheck } from '../../core/auth/authorize.ts'
 import { isServerAdmin, type User } from '../../core/auth/user.ts'
@@ -32,21 +34,23 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     return corsFor(request, this.#server.configuration)?.preflight()
   }
 
-  identify(request: HttpRequest): Promise<Visitor> | Visitor {
+  identify(request: HttpRequest): MaybePromise<Visitor> {
     const nodeLocal = this.#nodeLocal
     const { authenticator, authSettings, configuration } = this.#server
     const anonymousAllowed =
       (request.rawPath === '/_session' && request.method === 'POST') ||
       (request.rawPath === '/_up' && configuration.get(SETTINGS.requireValidUserExceptForUp))
-    return authenticator
-      .authenticate(credentialsOf(request), authSettings, { nodeLocal, anonymousAllowed })
-      .then(({ user, setCookie, upgrade }) => {
+    const options = { nodeLocal, anonymousAllowed }
+    return after(
+      authenticator.authenticate(credentialsOf(request), authSettings, options),
+      ({ user, setCookie, upgrade }) => {
         if (upgrade !== undefined) this.#server.upgradePassword(upgrade)
         return setCookie === undefined ? { user, nodeLocal } : { user, nodeLocal, setCookie }
-      })
+      },
+    )
   }
 
-  admit(match: Match<CouchRoute>, request: HttpRequest, visitor: Visitor): Promise<void> | void {
+  admit(match: Match<CouchRoute>, request: HttpRequest, visitor: Visitor): MaybePromise<void> {
     visitor.route = match.route
     const { user } = visitor
     switch (match.route.access) {
@@ -113,11 +117,11 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
     return user.name ?? undefined
   }
 
-  async #admitToDatabase(
+  #admitToDatabase(
     { params, route }: Match<CouchRoute>,
     request: HttpRequest,
     visitor: Visitor,
-  ): Promise<void> {
+  ): MaybePromise<void> {
     const name = params.get('db')
     const isDatabaseItself = route.path === '/{db}'
     if (isDatabaseItself && (request.method === 'PUT' || request.method === 'DELETE')) {
@@ -131,20 +135,28 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
       // A preflight that CORS did not allow: strangers learn nothing about what is here.
       throw new Failure('unauthorized')
     }
-    if (name.startsWith('_') && !isServerAdmin(visitor.user) && !(await this.#exists(name))) {
-      serverAdminCheck(visitor.user)
+    if (name.startsWith('_') && !isServerAdmin(visitor.user)) {
+      return this.#admitToSystemDatabase(name, route, visitor)
     }
     if (route.serverAdmin === true) serverAdminCheck(visitor.user)
-    visitor.database = await this.#open(visitor.user, name, route)
+    return after(this.#server.open(visitor.user, name), database => {
+      visitor.database = database
+    })
+  }
+
+  async #admitToSystemDatabase(name: string, route: CouchRoute, visitor: Visitor): Promise<void> {
+    if (!(await this.#exists(name))) serverAdminCheck(visitor.user)
+    if (route.serverAdmin === true) serverAdminCheck(visitor.user)
+    visitor.database = await this.#openSystem(visitor.user, name, route)
   }
 
   /** Lists of system databases are for admins; whoever may not come in at all is told that, as in CouchDB. */
-  async #open(user: User, name: string, { path }: CouchRoute): Promise<DatabaseOperations> {
+  async #openSystem(user: User, name: string, { path }: CouchRoute): Promise<DatabaseOperations> {
     try {
       return await this.#server.open(user, name)
     } catch (thrown) {
       const isList = path === '/{db}/_all_docs' || path === '/{db}/_changes'
-      if (isList && name.startsWith('_') && isFailure(thrown, 'forbidden')) serverAdminCheck(user)
+      if (isList && isFailure(thrown, 'forbidden')) serverAdminCheck(user)
       throw thrown
     }
   }

@@ -1,5 +1,7 @@
 /** One document: read, written, deleted, copied. */
+
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import type { EditResult } from '../../core/database/commit-edits.ts'
 import type { EditMode } from '../../core/document/apply-edit.ts'
@@ -12,11 +14,12 @@ import {
   scanDocument,
 } from '../../core/document/incoming-document.ts'
 import { printRevision, type Revision } from '../../core/document/revision.ts'
-import type { DocumentView } from '../../core/operations/read-document.ts'
+import type { DocumentView, ReadOptions } from '../../core/operations/read-document.ts'
 import { type DocumentWrite, isLocal } from '../../core/operations/write-documents.ts'
 import { etagOf, notModifiedReply, quoteEtag } from '../kit/conditional.ts'
 import type { Reply } from '../kit/reply.ts'
 import {
+  type DataWanted,
   dataChoice,
   needsHistory,
   parseDataWanted,
@@ -37,7 +40,7 @@ import {
 } from './parse-document.ts'
 import { hasMeta, presentDocument, presentOptions } from './present-document.ts'
 
-export async function getDocument(exchange: Exchange): Promise<Reply> {
+export function getDocument(exchange: Exchange): MaybePromise<Reply> {
   const { query } = exchange.request
   const id = documentId(exchange)
   if (isUnsplitDesign(exchange, id)) return redirectToDesign(exchange, id)
@@ -45,7 +48,17 @@ export async function getDocument(exchange: Exchange): Promise<Reply> {
   const data = parseDataWanted(query)
   const options = parseReadOptions(query)
   const reading = needsHistory(data) ? { ...options, revs: true } : options
-  const view = await exchange.database.readDocument(id, reading)
+  return after(exchange.database.readDocument(id, reading), view =>
+    documentReply(exchange, view, data, options),
+  )
+}
+
+function documentReply(
+  exchange: Exchange,
+  view: DocumentView,
+  data: DataWanted,
+  options: ReadOptions,
+): Reply {
   const headers: string[] = []
   if (!hasMeta(view)) {
     const etag = quoteEtag(printRevision(view.rev))

@@ -25,7 +25,8 @@ export const presentOptions = (exchange: Exchange): PresentOptions => ({
 export function presentDocument(view: DocumentView, options: PresentOptions): Buffer {
   const trailing = metaMembers(view, options)
   if (view.attachments.length > 0) trailing.push(attachmentStubs(view.attachments, options))
-  return documentText({ ...view, trailing })
+  const { id, rev, body, deleted } = view
+  return documentText({ id, rev, body, deleted, trailing })
 }
 
 /** `_revisions` and the like, in CouchDB's order. */

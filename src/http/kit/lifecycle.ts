@@ -11,14 +11,13 @@
 import type { ServerResponse } from 'node:http'
 import { Failure } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { AccessEntry } from './access-log.ts'
 import { type Reply, withHeaders } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 import { ClientGone } from './request-body.ts'
 import { type RespondOptions, respond } from './respond.ts'
 import { type HandlerOf, type Match, methodOf, type Router, type RouteShape } from './router.ts'
-
-type MaybePromise<T> = T | Promise<T>
 
 export interface Api<User, Route extends RouteShape> {
   readonly router: Router<Route>
@@ -209,8 +208,3 @@ function entryOf(
     durationMs: performance.now() - end.startedMs,
   }
 }
-
-const after = <A, B>(
-  value: MaybePromise<A>,
-  next: (value: A) => MaybePromise<B>,
-): MaybePromise<B> => (value instanceof Promise ? value.then(next) : next(value))

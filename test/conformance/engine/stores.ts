@@ -26,7 +26,7 @@ export const stores: readonly EnginePromise[] = [
       await engine.deleteStore('one')
       await engine.deleteStore('never-was')
       assert.deepEqual(await engine.listStores(), ['two-2_x'])
-      await assert.rejects(one.get(b('a')), failsWith('store_missing'))
+      await assert.rejects(async () => one.get(b('a')), failsWith('store_missing'))
       await engine.createStore('one')
       assert.equal(await one.get(b('a')), undefined)
       await putAll(one, [[b('a'), b('2')]])
@@ -54,7 +54,7 @@ export const stores: readonly EnginePromise[] = [
       const engine = await subject.open()
       const store = engine.store('nothing')
       const missing = failsWith('store_missing')
-      await assert.rejects(store.get(b('a')), missing)
+      await assert.rejects(async () => store.get(b('a')), missing)
       await assert.rejects(
         store.read(tx => tx.get(b('a'))),
         missing,
@@ -76,7 +76,7 @@ export const stores: readonly EnginePromise[] = [
       await engine.close()
       await engine.close()
       const closed = failsWith('engine_closed')
-      await assert.rejects(store.get(b('a')), closed)
+      await assert.rejects(async () => store.get(b('a')), closed)
       await assert.rejects(
         store.read(tx => tx.get(b('a'))),
         closed,

@@ -13,7 +13,7 @@ it('counts and times every operation, failed ones too', async () => {
     for (const key of ['a', 'b', 'c']) tx.put(b(key), b(key))
   })
   for (let i = 0; i < 16; i++) await store.get(b('a'))
-  await assert.rejects(engine.store('missing').get(b('a')))
+  await assert.rejects(async () => engine.store('missing').get(b('a')))
   for await (const _ of store.scan({ start: b('a'), end: b('z') }, { batchCountMax: 2 }))
     nowMs += 100
   const figures = engine.snapshot()

@@ -3,7 +3,11 @@ import { createHmac } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type AccountSource, readUserDocument } from '../../../../src/core/auth/account.ts'
 import { type AuthOptions, buildAuthSettings } from '../../../../src/core/auth/auth-settings.ts'
-import { Authenticator, type RequestCredentials } from '../../../../src/core/auth/authenticate.ts'
+import {
+  type Authenticated,
+  Authenticator,
+  type RequestCredentials,
+} from '../../../../src/core/auth/authenticate.ts'
 import {
   hashAdminPassword,
   hashPassword,
@@ -35,7 +39,7 @@ async function setUp(given: Partial<AuthOptions> = {}) {
   const time = { nowMs: 1_800_000_000_000 }
   let made = 0
   const random = (bytes: number) => Buffer.alloc(bytes, ++made)
-  const authenticator = new Authenticator({
+  const authenticator = new AskedAuthenticator({
     accounts,
     clock: () => time.nowMs,
     random,
@@ -52,6 +56,15 @@ async function setUp(given: Partial<AuthOptions> = {}) {
   admins.set('root', admin)
   await addUser('bob', 'secret')
   return { settings, admins, users, time, authenticator, addUser }
+}
+
+/** What is refused at once rejects as well. */
+class AskedAuthenticator extends Authenticator {
+  override async authenticate(
+    ...given: Parameters<Authenticator['authenticate']>
+  ): Promise<Authenticated> {
+    return super.authenticate(...given)
+  }
 }
 
 const request = (

@@ -66,7 +66,7 @@ describe('EmbeddedEngine', () => {
     const theirs = two.store('s')
     assert.equal(String(await theirs.get(b('a'))), '1')
     await one.deleteStore('s')
-    await assert.rejects(theirs.get(b('a')), failsWith('store_missing'))
+    await assert.rejects(async () => theirs.get(b('a')), failsWith('store_missing'))
     await assert.rejects(put(theirs, 'a', '2'), failsWith('store_missing'))
     await one.createStore('s')
     assert.equal(await theirs.get(b('a')), undefined)
@@ -115,7 +115,7 @@ describe('EmbeddedEngine', () => {
       assert.ok(isFailure(compacted.reason), `${compacted.reason}`)
     await deleting
     assert.deepEqual(await storeFiles(), [])
-    await assert.rejects(store.get(b('k1')), failsWith('store_missing'))
+    await assert.rejects(async () => store.get(b('k1')), failsWith('store_missing'))
   })
 
   it('a sweep finishes deletions and compactions and removes what is worthless', async () => {
@@ -167,7 +167,7 @@ describe('EmbeddedEngine', () => {
     await catalog.close()
     const again = await open()
     assert.deepEqual(await again.listStores(), [])
-    await assert.rejects(again.store('s').get(b('a')), failsWith('store_missing'))
+    await assert.rejects(async () => again.store('s').get(b('a')), failsWith('store_missing'))
     await again.createStore('s')
     assert.equal(await again.store('s').get(b('a')), undefined)
     assert.equal((await storeFiles()).length, 1)
@@ -184,8 +184,11 @@ describe('EmbeddedEngine', () => {
       else await writeFile(name, Buffer.alloc(20_000, 7))
     }
     const again = await open()
-    await assert.rejects(again.store('gone').get(b('a')), failsWith('storage_corrupt'))
-    await assert.rejects(again.store('broken').get(b('a')), failsWith('storage_corrupt'))
+    await assert.rejects(async () => again.store('gone').get(b('a')), failsWith('storage_corrupt'))
+    await assert.rejects(
+      async () => again.store('broken').get(b('a')),
+      failsWith('storage_corrupt'),
+    )
   })
 
   async function makeFile(generation: number, id: string, withRows: boolean): Promise<void> {

@@ -1,0 +1,12 @@
+/**
+ * Answers that are there at once, or later. The hot paths (who asks, which database, one document) never leave the turn in
+ * which the request arrived when the store answers at once: a promise costs as much as a read from memory, and there were
+ * two dozen of them on the way. `await` takes either; use `after` only where it is measured to matter.
+ */
+export type MaybePromise<T> = T | Promise<T>
+
+/** `next` of the value: now when it is here, else then. */
+export const after = <A, B>(
+  value: MaybePromise<A>,
+  next: (value: A) => MaybePromise<B>,
+): MaybePromise<B> => (value instanceof Promise ? value.then(next) : next(value))
