@@ -1,6 +1,6 @@
 /** Guards what src/engine/embedded/lmdb-environment.ts relies on in the pinned `lmdb` package. */
 import assert from 'node:assert/strict'
-import { chmod, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -48,6 +48,17 @@ describe('LmdbEnvironment', () => {
       -1,
     )
     await environment.close()
+  })
+
+  it('lets go of the file when it is closed', { skip: process.platform !== 'linux' }, async () => {
+    const file = fresh()
+    const isMapped = async () => (await readFile('/proc/self/maps', 'utf8')).includes(file)
+    const environment = new LmdbEnvironment(file)
+    await environment.write(writer => writer.put(b('a'), b('1')))
+    environment.read(view => view.get(b('a')))
+    assert.equal(await isMapped(), true)
+    await environment.close()
+    assert.equal(await isMapped(), false)
   })
 
   it('opens while another transaction holds the write lock', async () => {
