@@ -5,10 +5,14 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { Failure } from './base/errors.ts'
+import type { BuildsOptions } from './processes/builds-server.ts'
+import type { MoveOptions } from './processes/move.ts'
 import type { ServeOptions } from './processes/serve-options.ts'
 
 export type Command =
   | { readonly name: 'serve'; readonly options: ServeOptions }
+  | { readonly name: 'builds'; readonly options: BuildsOptions }
+  | { readonly name: 'move'; readonly options: MoveOptions }
   | { readonly name: 'help' }
   | { readonly name: 'version' }
 
@@ -18,11 +22,21 @@ export const USAGE = `Usage: gurney serve [options]
   --node-port N|off     port of the node-local interface (GURNEY_NODE_PORT, 5986)
   --bind ADDRESS        address to listen on (GURNEY_BIND, 127.0.0.1)
   --data FOLDER         where the data lives (GURNEY_DATA, ./data)
-  --engine NAME         storage engine: embedded or memory (GURNEY_ENGINE, embedded)
+  --engine NAME         storage engine: embedded, memory, or the address of a PostgreSQL server that nodes
+                        share, postgres://user:password@host/database (GURNEY_ENGINE, embedded)
+  --node-name NAME      name of this node among them (GURNEY_NODE_NAME, gurney@HOST)
   --admin NAME:PASSWORD makes this server admin if there is none (GURNEY_ADMIN)
   --workers N           HTTP processes (GURNEY_WORKERS, one per core)
   --dialect NAME        spec or couchdb (GURNEY_DIALECT, spec)
+  --builds-url URL      where upgrades are taken from (GURNEY_BUILDS_URL)
   --version, --help
+
+       gurney move --from PLACE --to PLACE
+                        copies a whole server between engines; a place is a data folder or the address
+                        of a PostgreSQL server
+
+       gurney builds FOLDER [--port N] [--bind ADDRESS]
+                        offers the builds of a folder for upgrades (5990, 127.0.0.1)
 `
 
 export function readCommandLine(
@@ -33,13 +47,17 @@ export function readCommandLine(
   if (values.help === true) return { name: 'help' }
   if (values.version === true) return { name: 'version' }
   const command = positionals[0] ?? 'serve'
+  if (command === 'builds') return { name: 'builds', options: buildsOptions(positionals, values) }
+  if (command === 'move' && positionals.length === 1) {
+    return { name: 'move', options: moveOptions(values) }
+  }
   if (command !== 'serve' || positionals.length > 1) {
     refuse(`unknown command "${positionals.join(' ')}"; try: gurney --help`)
   }
   const given = (flag: string): string | undefined => {
     const value =
       (values as Record<string, unknown>)[flag] ??
-      env[`GURNEY_${flag.toUpperCase().replace('-', '_')}`]
+      env[`GURNEY_${flag.toUpperCase().replaceAll('-', '_')}`]
     return typeof value === 'string' && value !== '' ? value : undefined
   }
   return { name: 'serve', options: serveOptions(given) }
@@ -57,9 +75,13 @@ function parse(argv: readonly string[]) {
         bind: text,
         data: text,
         engine: text,
+        'node-name': text,
+        from: text,
+        to: text,
         admin: text,
         workers: text,
         dialect: text,
+        'builds-url': text,
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },
@@ -75,10 +97,26 @@ function serveOptions(given: (flag: string) => string | undefined): ServeOptions
   return {
     dataFolder: given('data') ?? './data',
     engine: given('engine') ?? 'embedded',
+    ...nodeName(given('node-name')),
     workerCount: integer('workers', given('workers') ?? String(availableParallelism()), 1, 256),
     ...(admin === undefined ? {} : { admin: parseAdmin(admin) }),
     overrides: overrides(given),
   }
+}
+
+function moveOptions({ from, to }: { readonly from?: string; readonly to?: string }): MoveOptions {
+  if (from === undefined || to === undefined || from === '' || to === '') {
+    return refuse('say from where and to where: gurney move --from PLACE --to PLACE')
+  }
+  if (from === to) refuse('--from and --to are the same')
+  return { from, to }
+}
+
+function nodeName(name: string | undefined): { nodeName?: string } {
+  if (name === undefined) return {}
+  if (!/^[A-Za-z0-9_-]+@[A-Za-z0-9._:-]+$/.test(name))
+    refuse('--node-name must look like NAME@HOST')
+  return { nodeName: name }
 }
 
 function overrides(given: (flag: string) => string | undefined): [string, string, string][] {
@@ -99,7 +137,23 @@ function overrides(given: (flag: string) => string | undefined): [string, string
     if (dialect !== 'spec' && dialect !== 'couchdb') refuse('--dialect must be spec or couchdb')
     found.push(['svc', 'dialect', dialect])
   }
+  const buildsUrl = given('builds-url')
+  if (buildsUrl !== undefined) {
+    if (!/^https?:\/\/./.test(buildsUrl)) refuse('--builds-url must be an http or https address')
+    found.push(['svc', 'builds_url', buildsUrl])
+  }
   return found
+}
+
+const BUILDS_PORT = '5990'
+
+function buildsOptions(
+  [, folder, ...more]: readonly string[],
+  values: { readonly port?: string; readonly bind?: string },
+): BuildsOptions {
+  if (folder === undefined || more.length > 0) refuse('say which folder: gurney builds FOLDER')
+  const port = integer('port', values.port ?? BUILDS_PORT, 0, 65_535)
+  return { folder, port, host: values.bind ?? '127.0.0.1' }
 }
 
 function integer(flag: string, text: string, least: number, most: number): number {

@@ -7,7 +7,10 @@ import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { isFailure } from './base/errors.ts'
 import { readCommandLine, USAGE } from './command-line.ts'
+import { runBackground } from './processes/background.ts'
+import { runBuilds } from './processes/builds-server.ts'
 import { runIndexer } from './processes/indexer.ts'
+import { runMove } from './processes/move.ts'
 import { runPrimary } from './processes/primary.ts'
 import { runReplicator } from './processes/replicator.ts'
 import { roleOfThisProcess } from './processes/roles.ts'
@@ -28,9 +31,12 @@ async function runRole(argv: readonly string[]): Promise<void> {
   if (role === 'worker') return runWorker()
   if (role === 'replicator') return runReplicator()
   if (role === 'indexer') return runIndexer()
+  if (role === 'background') return runBackground()
   const command = readCommandLine(argv, process.env)
   if (command.name === 'help') process.stdout.write(USAGE)
   else if (command.name === 'version') process.stdout.write(`gurney ${VERSION}\n`)
+  else if (command.name === 'move') await runMove(command.options)
+  else if (command.name === 'builds') await runBuilds(command.options)
   else await runPrimary(command.options)
 }
 

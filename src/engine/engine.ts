@@ -127,6 +127,8 @@ export interface EngineLimits {
 export interface EngineSupports {
   /** Several processes may work on the same stores at once. */
   readonly manyProcesses: boolean
+  /** Processes of several machines may: nodes that each have a tree of processes. */
+  readonly manyNodes: boolean
   /** Data outlives the process. */
   readonly persistence: boolean
 }

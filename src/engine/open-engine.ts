@@ -6,9 +6,11 @@ import { Failure } from '../base/errors.ts'
 import { CheckedEngine } from './checked-engine.ts'
 import type { Engine, StoreId } from './engine.ts'
 import { MeteredEngine } from './metered-engine.ts'
+import type { Peers } from './peers.ts'
+import { isServerAddress } from './postgres/server-address.ts'
 
 export interface OpenEngineOptions {
-  /** `embedded` or `memory`; anything else fails with `config_invalid`. */
+  /** `embedded`, `memory` or `postgres://…`; anything else fails with `config_invalid`. */
   readonly kind: string
   /** Where the data lives; needed by engines that persist. */
   readonly folder?: string
@@ -23,15 +25,18 @@ export interface OpenEngineOptions {
 }
 
 /**
- * An engine with what is beyond the port: figures, and a hint that another process deleted or
- * compacted a store.
+ * An engine with what is beyond the port: figures, a hint that another process deleted or compacted
+ * a store, and other nodes.
  */
 export class OpenedEngine extends MeteredEngine {
   readonly #forget: (id: StoreId) => Promise<void>
+  /** Undefined where no other node can be. */
+  readonly peers: Peers | undefined
 
-  constructor(engine: Engine, forget: (id: StoreId) => Promise<void>) {
+  constructor(engine: Engine, forget: (id: StoreId) => Promise<void>, peers?: Peers) {
     super(new CheckedEngine(engine))
     this.#forget = forget
+    this.peers = peers
   }
 
   /**
@@ -43,6 +48,9 @@ export class OpenedEngine extends MeteredEngine {
   }
 }
 
+/** Several machines may share what this names. */
+export const isSharedByNodes = (kind: string): boolean => isServerAddress(kind)
+
 export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
   switch (options.kind) {
     case 'memory': {
@@ -52,11 +60,30 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     case 'embedded':
       return openEmbedded(options)
     default:
+      if (isServerAddress(options.kind)) return openPostgres(options)
       throw new Failure('config_invalid', {
         subject: 'engine',
-        reason: `unknown engine "${options.kind}": use embedded or memory`,
+        reason: `unknown engine "${options.kind}": use embedded, memory or postgres://…`,
       })
   }
+}
+
+/** The folder holds no data then, only what is this node's own; it is taken all the same. */
+async function openPostgres({
+  kind,
+  folder,
+  exclusive = false,
+}: OpenEngineOptions): Promise<OpenedEngine> {
+  const { PostgresEngine } = await import('./postgres/postgres-engine.ts')
+  const { PostgresPeers } = await import('./postgres/postgres-peers.ts')
+  const engine = await PostgresEngine.open({ address: kind, sweep: exclusive })
+  if (exclusive && folder !== undefined) {
+    const { prepareFolder } = await import('./embedded/prepare-folder.ts')
+    const { lockDataFolder } = await import('./embedded/data-folder-lock.ts')
+    await prepareFolder(folder, 'postgres')
+    await lockDataFolder(folder)
+  }
+  return new OpenedEngine(engine, async () => {}, new PostgresPeers(engine))
 }
 
 async function openEmbedded(options: OpenEngineOptions): Promise<OpenedEngine> {

@@ -6,6 +6,8 @@ export interface Boot {
   readonly engine: string
   readonly dataFolder: string
   readonly nodeName: string
+  /** When the tree was started. */
+  readonly startedMs: number
   readonly sections: readonly (readonly [string, readonly (readonly [string, string])[]])[]
   readonly listen: ListenPlan
 }
@@ -47,6 +49,8 @@ export const TOPIC = {
   tasks: 'tasks',
   /** -> MetricsSnapshot of all; primary to worker: of that one */
   metrics: 'metrics',
+  /** -> ProcessMetrics[], one for each process; primary to worker: -> ProcessMetrics of that one */
+  processMetrics: 'metrics.process',
   /** -> SystemFigures of all; primary to worker: of that one */
   system: 'system',
   /** { user, body } -> ReplicateAnswer; the primary asks the replicator. So with the next two. */
@@ -57,6 +61,8 @@ export const TOPIC = {
   replicationDocuments: 'replication.documents',
   /** IndexRequest; the primary asks a process that builds indexes */
   index: 'index',
+  /** -> Members: the nodes that share the engine */
+  members: 'members',
   /** { peer, name }: a wrong password was given; passed on to all others */
   failedLogin: 'login.failed',
   /** primary to worker: finish requests and go */

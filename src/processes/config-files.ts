@@ -22,15 +22,15 @@ export class ConfigFiles {
 
   /** Later files win, value by value. */
   load(): IniSections {
-    const merged: IniSections = new Map()
-    for (const text of [this.#read(this.#defaults), this.#read(this.#local)]) {
-      for (const [section, values] of parseIni(text)) {
-        const name = canonicalSection(section)
-        const target = getOrAdd(merged, name, () => new Map<string, string>())
-        for (const [key, value] of values) target.set(key, value)
-      }
-    }
-    return merged
+    return merge([this.#read(this.#defaults), this.#read(this.#local)])
+  }
+
+  loadDefaults(): IniSections {
+    return merge([this.#read(this.#defaults)])
+  }
+
+  loadLocal(): IniSections {
+    return merge([this.#read(this.#local)])
   }
 
   save({ section, key, value }: ConfigurationChange): void {
@@ -52,6 +52,18 @@ export class ConfigFiles {
       )
     }
   }
+}
+
+function merge(texts: readonly string[]): IniSections {
+  const merged: IniSections = new Map()
+  for (const text of texts) {
+    for (const [section, values] of parseIni(text)) {
+      const name = canonicalSection(section)
+      const target = getOrAdd(merged, name, () => new Map<string, string>())
+      for (const [key, value] of values) target.set(key, value)
+    }
+  }
+  return merged
 }
 
 /** The operator may have written the section under another of its names: keep to that one. */

@@ -14,7 +14,7 @@ import {
   firstProblem,
 } from '../core/configuration/configuration.ts'
 import { authProblem } from '../core/operations/auth-configuration.ts'
-import type { ConfigFiles } from './config-files.ts'
+import type { ConfigurationSource } from './shared-configuration.ts'
 
 export interface ConfigurationAudience {
   apply(change: ConfigurationChange): Promise<void>
@@ -23,7 +23,7 @@ export interface ConfigurationAudience {
 
 export class ConfigurationOwner implements ConfigurationWriter {
   readonly #configuration: Configuration
-  readonly #files: ConfigFiles
+  readonly #source: ConfigurationSource
   readonly #overrides: readonly (readonly [string, string, string])[]
   readonly #audience: ConfigurationAudience
   readonly #hashAdmin: (password: string) => Promise<string>
@@ -31,7 +31,7 @@ export class ConfigurationOwner implements ConfigurationWriter {
 
   constructor(parts: {
     configuration: Configuration
-    files: ConfigFiles
+    source: ConfigurationSource
     overrides: readonly (readonly [string, string, string])[]
     audience: ConfigurationAudience
     /** Makes what is stored of an admin's plain password. */
@@ -39,7 +39,7 @@ export class ConfigurationOwner implements ConfigurationWriter {
   }) {
     this.#hashAdmin = parts.hashAdmin
     this.#configuration = parts.configuration
-    this.#files = parts.files
+    this.#source = parts.source
     this.#overrides = parts.overrides
     this.#audience = parts.audience
   }
@@ -50,7 +50,7 @@ export class ConfigurationOwner implements ConfigurationWriter {
   ): Promise<string | undefined> {
     return this.#inTurn(async () => {
       const old = this.#configuration.text(change.section, change.key)
-      if (persist) this.#files.save(change)
+      if (persist) await this.#source.save(change)
       this.#configuration.apply(change)
       await this.#audience.apply(change)
       return old
@@ -59,7 +59,7 @@ export class ConfigurationOwner implements ConfigurationWriter {
 
   reload(): Promise<void> {
     return this.#inTurn(async () => {
-      const sections = this.#files.load()
+      const sections = await this.#source.load()
       const candidate = new Candidate(sections)
       const problem = firstProblem(candidate) ?? authProblem(candidate)
       if (problem !== undefined) throw new Failure('config_invalid', { reason: problem })
@@ -72,13 +72,28 @@ export class ConfigurationOwner implements ConfigurationWriter {
     })
   }
 
+  /** What another node changed: it is kept already. */
+  follow(news: () => Promise<readonly ConfigurationChange[]>): Promise<void> {
+    return this.#inTurn(async () => {
+      for (const change of await news()) {
+        if (this.#isOverridden(change)) continue
+        this.#configuration.apply(change)
+        await this.#audience.apply(change)
+      }
+    })
+  }
+
+  #isOverridden({ section, key }: ConfigurationChange): boolean {
+    return this.#overrides.some(([name, word]) => name === section && word === key)
+  }
+
   /** Somebody wrote a password into the file: it does not stay there. */
   async #hashAdmins(sections: IniSections): Promise<void> {
     const admins = sections.get('admins')
     for (const [key, value] of admins ?? []) {
       if (parseAdminPassword(value) !== undefined) continue
       const hashed = await this.#hashAdmin(value)
-      this.#files.save({ section: 'admins', key, value: hashed })
+      await this.#source.save({ section: 'admins', key, value: hashed })
       admins?.set(key, hashed)
     }
   }

@@ -1,5 +1,7 @@
 /** What the operating system says about this process, and the sum over several. */
+import type { MetricsSnapshot } from '../base/metrics.ts'
 import type { SystemFigures } from '../core/operations/operations.ts'
+import type { EngineFigures } from '../engine/metered-engine.ts'
 
 export function systemFigures(): SystemFigures {
   const { rss, heapTotal, heapUsed, external } = process.memoryUsage()
@@ -12,6 +14,20 @@ export function systemFigures(): SystemFigures {
     bytesWritten: usage.fsWrite * BLOCK_BYTES,
     processCount: 1,
   }
+}
+
+/** What was asked of the engine, among the other counters. */
+export function withEngineFigures(
+  { counters, distributions }: MetricsSnapshot,
+  figures: EngineFigures,
+): MetricsSnapshot {
+  const all: Record<string, number> = { ...counters }
+  for (const [operation, { count, failedCount, totalMs }] of Object.entries(figures)) {
+    all[`couchdb.engine.operations.${operation}`] = count
+    all[`couchdb.engine.failures.${operation}`] = failedCount
+    all[`couchdb.engine.milliseconds.${operation}`] = Math.round(totalMs)
+  }
+  return { counters: all, distributions }
 }
 
 /** getrusage(2) counts blocks of this size. */

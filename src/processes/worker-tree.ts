@@ -13,7 +13,7 @@ import type {
   ConfigurationWriter,
 } from '../core/configuration/configuration.ts'
 import type { Notice } from '../core/notices/notices.ts'
-import type { SystemFigures } from '../core/operations/operations.ts'
+import type { Members, SystemFigures } from '../core/operations/operations.ts'
 import type { Task } from '../core/tasks/active-tasks.ts'
 import { type Boot, type Bound, type FailedLogin, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
@@ -32,11 +32,21 @@ export interface TreeParts {
   readonly workerCount: number
   /** Replications get a process of their own; else the worker runs them. */
   readonly hasReplicator: boolean
+  /** The application's background work gets a process of its own; else the worker does it, or there is none. */
+  readonly hasBackground: boolean
   /** Processes that build indexes, at the most; none: the worker builds them. */
   readonly indexerCountMax: number
   readonly log: Log
   readonly boot: () => Boot
   readonly configuration: ConfigurationWriter
+  /** Told of what processes of this tree did; absent where there are no other nodes. */
+  readonly others?: OtherNodes
+}
+
+export interface OtherNodes {
+  publish(notice: Notice): void
+  publishFailedLogin(failed: FailedLogin): void
+  members(): Promise<Members>
 }
 
 interface Member {
@@ -82,6 +92,7 @@ export class WorkerTree {
     const first = await this.#startFirst()
     const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork('worker'))
     if (this.#parts.hasReplicator) others.push(this.#fork('replicator'))
+    if (this.#parts.hasBackground) others.push(this.#fork('background'))
     await Promise.all(others)
     return first
   }
@@ -96,6 +107,15 @@ export class WorkerTree {
         }),
       ),
     )
+  }
+
+  /** Something another node did. */
+  tellNotice(notice: Notice): void {
+    this.#passOn(TOPIC.notice, notice)
+  }
+
+  tellFailedLogin(failed: FailedLogin): void {
+    this.#passOn(TOPIC.failedLogin, failed)
   }
 
   async stop(): Promise<void> {
@@ -161,7 +181,7 @@ export class WorkerTree {
       member.isReady = true
       if (role === 'replicator') this.#replicator.connect(channel)
       else if (role === 'indexer') this.#indexers.connect(channel)
-      else this.#onFirst?.(bound)
+      else if (role === 'worker') this.#onFirst?.(bound)
       onReady()
     })
     channel.on(TOPIC.failed, ({ reason }: { reason: string }) => {
@@ -173,16 +193,22 @@ export class WorkerTree {
       return this.#parts.configuration.change({ section, key, value }, { persist })
     })
     channel.on(TOPIC.configReload, () => this.#parts.configuration.reload())
-    channel.on(TOPIC.notice, (notice: Notice) => this.#passOn(TOPIC.notice, notice, worker.id))
-    channel.on(TOPIC.failedLogin, (failed: FailedLogin) =>
-      this.#passOn(TOPIC.failedLogin, failed, worker.id),
-    )
+    channel.on(TOPIC.notice, (notice: Notice) => {
+      this.#passOn(TOPIC.notice, notice, worker.id)
+      this.#parts.others?.publish(notice)
+    })
+    channel.on(TOPIC.failedLogin, (failed: FailedLogin) => {
+      this.#passOn(TOPIC.failedLogin, failed, worker.id)
+      this.#parts.others?.publishFailedLogin(failed)
+    })
+    channel.on(TOPIC.members, () => this.#parts.others?.members())
     this.#replicator.serve(channel)
     this.#indexers.serve(channel)
     channel.on(TOPIC.tasks, () => this.#gatherTasks())
     channel.on(TOPIC.metrics, async () =>
       mergeSnapshots(await this.#gather<MetricsSnapshot>(TOPIC.metrics)),
     )
+    channel.on(TOPIC.processMetrics, () => this.#gather(TOPIC.processMetrics))
     channel.on(TOPIC.system, async () =>
       addSystemFigures([systemFigures(), ...(await this.#gather<SystemFigures>(TOPIC.system))]),
     )
@@ -197,7 +223,7 @@ export class WorkerTree {
     }
   }
 
-  #passOn(topic: string, payload: Notice | FailedLogin, from: number): void {
+  #passOn(topic: string, payload: Notice | FailedLogin, from?: number): void {
     for (const [id, { channel }] of this.#members) {
       if (id !== from) channel.notify(topic, payload)
     }

@@ -12,20 +12,22 @@ import { Configuration, type ConfigurationChange } from '../core/configuration/c
 import { SETTINGS } from '../core/configuration/settings.ts'
 import type { IndexUpdates } from '../core/indexing/index-updates.ts'
 import { type Notice, Notices } from '../core/notices/notices.ts'
-import type { SystemFigures } from '../core/operations/operations.ts'
+import type { Members, SystemFigures } from '../core/operations/operations.ts'
 import type { ReplicationOperations } from '../core/operations/replication-operations.ts'
-import type { ClientTls } from '../core/replication/http-client.ts'
 import { ActiveTasks, type Task } from '../core/tasks/active-tasks.ts'
 import type { Engine } from '../engine/engine.ts'
 import { openEngine } from '../engine/open-engine.ts'
+import { METRICS_PREFIX } from '../http/app/metrics.ts'
 import type { HttpServer, TlsOptions } from '../http/kit/http-server.ts'
+import { type ProcessMetrics, RequestMetrics } from '../http/kit/request-metrics.ts'
 import { composeServers, type SandboxLimits, type Servers } from '../server.ts'
+import type { Alone } from './alone.ts'
 import { type Boot, type Bound, type FailedLogin, type ListenPlan, TOPIC } from './boot.ts'
 import { Channel } from './channel.ts'
 import { INDEX_MS } from './indexer-link.ts'
 import { logOf } from './process-log.ts'
 import { REPLICATE_MS } from './replicator-link.ts'
-import { systemFigures } from './system-figures.ts'
+import { systemFigures, withEngineFigures } from './system-figures.ts'
 
 const DRAIN_MS = 8000
 
@@ -42,6 +44,7 @@ async function startWorker(channel: Channel): Promise<void> {
   const member = await joinTree(channel, { replicates: false })
   const { servers, boot, configuration } = member
   await servers.install()
+  if (boot.engine === 'memory') servers.background()?.start()
   const { bound, open } = await listen(servers, boot.listen, configuration)
   channel.on(TOPIC.drain, async () => {
     await Promise.all(open.map(server => server.drain(DRAIN_MS)))
@@ -62,6 +65,7 @@ export interface TreeMember {
   readonly configuration: Configuration
   readonly engine: Engine
   readonly servers: Servers
+  readonly log: Log
 }
 
 /** What a process of the tree does itself. Memory is not shared, so there the one worker does everything. */
@@ -83,6 +87,8 @@ export async function joinTree(
   const notices = new Notices(notice => channel.notify(TOPIC.notice, notice))
   const tasks = new ActiveTasks()
   const metrics = new Metrics()
+  const requestMetrics = new RequestMetrics(METRICS_PREFIX)
+  requestMetrics.watchProcess()
   const isShared = boot.engine !== 'memory'
   const servers = composeServers({
     nodeName: boot.nodeName,
@@ -95,17 +101,21 @@ export async function joinTree(
     },
     notices,
     metrics,
+    requestMetrics,
+    gatherProcessMetrics: () => channel.request<ProcessMetrics[]>(TOPIC.processMetrics, {}),
     gatherMetrics: () => channel.request<MetricsSnapshot>(TOPIC.metrics, {}),
     gatherSystem: () => channel.request<SystemFigures>(TOPIC.system, {}),
     listTasks: () => channel.request<Task[]>(TOPIC.tasks, {}),
     tasks,
+    waitsWithBackground: engine.supports.manyNodes,
+    ...(engine.peers && { members: () => channel.request<Members>(TOPIC.members, {}) }),
     ...(isShared && !replicates ? { replication: replicationElsewhere(channel) } : {}),
     ...(isShared && !indexes ? { indexUpdates: indexUpdatesElsewhere(channel) } : {}),
     ...(indexes ? { sandboxLimits: indexerSandboxLimits() } : {}),
-    replicationTls: () => readReplicationTls(configuration),
     onFailedLogin: (peer, name) => channel.notify(TOPIC.failedLogin, { peer, name }),
     log,
     clock: Date.now,
+    startedMs: boot.startedMs,
   })
   channel.on(TOPIC.configApply, (change: ConfigurationChange) =>
     configuration.apply({ ...change, value: change.value }),
@@ -118,14 +128,16 @@ export async function joinTree(
     servers.noteFailedLogin(peer, name),
   )
   channel.on(TOPIC.tasks, () => tasks.list())
-  channel.on(TOPIC.metrics, () => metrics.snapshot())
+  channel.on(TOPIC.metrics, () => withEngineFigures(metrics.snapshot(), engine.snapshot()))
+  channel.on(TOPIC.processMetrics, () => requestMetrics.snapshot())
   channel.on(TOPIC.system, systemFigures)
-  return { boot, configuration, engine, servers }
+  return { boot, configuration, engine, servers, log }
 }
 
 /** Finishes what was promised and ends the process. */
-export async function leaveTree({ servers, engine }: TreeMember): Promise<void> {
+export async function leaveTree({ servers, engine }: TreeMember, alone?: Alone): Promise<void> {
   await servers.settle()
+  await alone?.end()
   await servers.close()
   await engine.close()
   // The answer must leave before the process does.
@@ -197,19 +209,6 @@ function readTls(configuration: Configuration): TlsOptions {
     minVersion: /tlsv1\.2/.test(versions) ? 'TLSv1.2' : 'TLSv1.3',
     maxVersion: /tlsv1\.3/.test(versions) ? 'TLSv1.3' : 'TLSv1.2',
     requireClientCert: configuration.get(SETTINGS.tlsVerifyPeer),
-  }
-}
-
-/** Read anew for every replication: certificates are replaced while servers run. */
-function readReplicationTls(configuration: Configuration): ClientTls {
-  const read = (path: string, key: string): Buffer | undefined =>
-    path === '' ? undefined : readPem(path, `[replicator] ${key}`)
-  return {
-    verify: configuration.get(SETTINGS.replicationVerifyTls),
-    ca: read(configuration.get(SETTINGS.replicationCaFile), 'ssl_trusted_certificates_file'),
-    cert: read(configuration.get(SETTINGS.replicationCertFile), 'cert_file'),
-    key: read(configuration.get(SETTINGS.replicationKeyFile), 'key_file'),
-    passphrase: configuration.get(SETTINGS.replicationKeyPassword) || undefined,
   }
 }
 

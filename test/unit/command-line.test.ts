@@ -36,7 +36,19 @@ describe('the command line', () => {
     ])
   })
 
+  it('knows the builds server', () => {
+    assert.deepEqual(readCommandLine(['builds', 'here', '--port', '0'], {}), {
+      name: 'builds',
+      options: { folder: 'here', port: 0, host: '127.0.0.1' },
+    })
+    const { overrides } = serve([], { GURNEY_BUILDS_URL: 'http://127.0.0.1:5990/builds' })
+    assert.deepEqual(overrides, [['svc', 'builds_url', 'http://127.0.0.1:5990/builds']])
+  })
+
   const mistakes: [string[], RegExp][] = [
+    [['builds'], /say which folder/],
+    [['builds', 'one', 'two'], /say which folder/],
+    [['--builds-url', 'somewhere'], /--builds-url must be/],
     [['--port', 'many'], /--port must be a whole number/],
     [['--port', '70000'], /--port must be/],
     [['--workers', '0'], /--workers must be/],

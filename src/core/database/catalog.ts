@@ -125,19 +125,39 @@ export class Catalog {
     return names
   }
 
-  /** Removes stores that no name leads to. Only while nothing else uses the engine. */
-  async sweep(): Promise<number> {
-    const named = new Set<string>()
+  /** The stores of all databases, each with its name. */
+  async stores(): Promise<[id: StoreId, name: string][]> {
+    const stores: [StoreId, string][] = []
     for await (const rows of this.#names.scan(NAMES)) {
-      for (const row of rows) named.add((JSON.parse(row.value.toString()) as CatalogEntry).storeId)
+      for (const { key, value } of rows) {
+        const { storeId } = JSON.parse(value.toString()) as CatalogEntry
+        stores.push([storeId, key.toString('utf8', 1)])
+      }
     }
-    const stores = await this.#engine.listStores()
-    const orphans = stores.filter(id => {
+    return stores
+  }
+
+  /** Stores that no name leads to: of databases that are being made just now, or left behind by a crash. */
+  async orphans(): Promise<StoreId[]> {
+    // Names are read last: what was made before it was listed has its name by then, or never gets it.
+    const ids = await this.#engine.listStores()
+    const named = new Set((await this.stores()).map(([id]) => id))
+    return ids.filter(id => {
       const databaseId = isDatabaseStoreId(id) ? id : readIndexStoreId(id)?.databaseId
       return databaseId !== undefined && !named.has(databaseId)
     })
-    for (const id of orphans) await this.#engine.deleteStore(id)
-    return orphans.length
+  }
+
+  /**
+   * Removes stores that no name leads to. While others use the engine only those that had no name a good while ago.
+   *
+   * @param suspects what `orphans` said then
+   */
+  async sweep(suspects?: readonly StoreId[]): Promise<number> {
+    const orphans = await this.orphans()
+    const doomed = suspects === undefined ? orphans : orphans.filter(id => suspects.includes(id))
+    for (const id of doomed) await this.#engine.deleteStore(id)
+    return doomed.length
   }
 
   async #createStore(entry: CatalogEntry, security: string): Promise<void> {

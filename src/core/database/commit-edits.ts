@@ -10,6 +10,7 @@ import { Failure, isFailure } from '../../base/errors.ts'
 import type { Steps, WriteTx } from '../../engine/engine.ts'
 import { decideEdit, type EditDecision, type EditMode } from '../document/apply-edit.ts'
 import { decodeAttachments, type StoredAttachment } from '../document/attachment.ts'
+import { partitionOf } from '../document/document-id.ts'
 import type { IncomingDocument } from '../document/incoming-document.ts'
 import { mergePath } from '../document/merge-revisions.ts'
 import { type Revision, type RevisionPath, sameRevision } from '../document/revision.ts'
@@ -23,6 +24,7 @@ import { DocumentState } from './document-state.ts'
 import { type EditAttachment, placeAttachments } from './edit-attachments.ts'
 import { IdCountChanges } from './id-counts.ts'
 import { documentKey, documentsBetween, HEAD, idBytesOfKey, REVISION_LIMIT } from './keyspace.ts'
+import { PartitionChanges, readPartitions } from './partition-counts.ts'
 import { SequenceCountChanges } from './sequence-counts.ts'
 import { decodeDocument } from './stored-document.ts'
 
@@ -39,6 +41,8 @@ export interface DocumentEdit {
   readonly trustsParent?: boolean
   /** Documents whose state somebody judged the edit by: it fails as a conflict if one of them is another by now. */
   readonly judgedBy?: readonly JudgedState[]
+  /** An edit that makes its document larger fails when its partition has so many external bytes already. */
+  readonly partitionBytesMax?: number
 }
 
 /** The winner that was there, deleted or not; undefined: there was no such document. */
@@ -66,9 +70,10 @@ export interface Committed {
 
 const REVISION_LIMIT_DEFAULT = 1000
 
-export const commitEdits = (works: readonly CommitWork[]) =>
+/** @param partitioned the database counts its partitions */
+export const commitEdits = (works: readonly CommitWork[], partitioned = false) =>
   function* (tx: WriteTx): Steps<Committed> {
-    const commit = yield* Commit.begin(tx, works)
+    const commit = yield* Commit.begin(tx, works, partitioned)
     const results: EditResult[][] = []
     for (const { edits } of works) {
       const own: EditResult[] = []
@@ -85,6 +90,8 @@ class Commit {
   readonly #before: DatabaseHead
   readonly #revisionLimit: number
   readonly #contents = new ContentChanges()
+  /** External bytes of the partitions that were asked about; undefined where the database has none. */
+  readonly #partitions: ReadonlyMap<string, number> | undefined
   #nextBodyKey: number
   #seq: number
 
@@ -92,17 +99,21 @@ class Commit {
     tx: WriteTx,
     states: ReadonlyMap<string, DocumentState>,
     head: DatabaseHead,
-    revisionLimit: number,
+    more: {
+      readonly revisionLimit: number
+      readonly partitions: ReadonlyMap<string, number> | undefined
+    },
   ) {
     this.#tx = tx
     this.#states = states
     this.#before = head
-    this.#revisionLimit = revisionLimit
+    this.#revisionLimit = more.revisionLimit
+    this.#partitions = more.partitions
     this.#nextBodyKey = head.nextBodyKey
     this.#seq = head.updateSeq
   }
 
-  static *begin(tx: WriteTx, works: readonly CommitWork[]): Steps<Commit> {
+  static *begin(tx: WriteTx, works: readonly CommitWork[], partitioned: boolean): Steps<Commit> {
     const ids = new Set<string>()
     for (const { edits } of works) {
       for (const { id, judgedBy } of edits) {
@@ -122,7 +133,8 @@ class Commit {
       index++
     }
     const revisionLimit = limit === undefined ? REVISION_LIMIT_DEFAULT : Number(limit.toString())
-    return new Commit(tx, states, decodeHead(head), revisionLimit)
+    const partitions = partitioned ? yield* partitionBytes(tx, works) : undefined
+    return new Commit(tx, states, decodeHead(head), { revisionLimit, partitions })
   }
 
   get seq(): number {
@@ -156,6 +168,7 @@ class Commit {
     if (decision.kind === 'conflict') throw new Failure('document_conflict', { subject: id })
     if (decision.kind === 'nothing') return { ok: true, rev: document.rev as Revision }
     const attachments = yield* this.#placed(state, edit, decision)
+    this.#checkPartition(state, edit, attachments)
     const path = pathOf(document, decision, attachments)
     const bodyKey = this.#nextBodyKey++
     const { deleted, body } = document
@@ -166,6 +179,21 @@ class Commit {
     }
     yield* state.become(this.#tx, stemTree(merged.tree, this.#revisionLimit), ++this.#seq)
     return { ok: true, rev: { pos: path.start, id: path.ids[0] as Buffer } }
+  }
+
+  /** A full partition still takes what makes a document smaller, so that it can be emptied. */
+  #checkPartition(
+    state: DocumentState,
+    { id, document, partitionBytesMax }: DocumentEdit,
+    attachments: readonly StoredAttachment[],
+  ): void {
+    const partition = partitionBytesMax === undefined ? undefined : partitionOf(id)
+    if (partition === undefined || partitionBytesMax === undefined) return
+    if ((this.#partitions?.get(partition) ?? 0) < partitionBytesMax) return
+    const bytes = attachments.reduce((sum, { length }) => sum + length, document.body.length)
+    if (bytes <= state.externalBytesNow) return
+    const reason = `Partition limit exceeded due to update on '${id}'`
+    throw new Failure('partition_full', { subject: id, reason })
   }
 
   #isStill({ id, winner }: JudgedState): boolean {
@@ -215,6 +243,7 @@ class Commit {
   *finish(): Steps<void> {
     const sequenceCounts = new SequenceCountChanges()
     const idCounts = new IdCountChanges()
+    const partitions = new PartitionChanges()
     let { liveCount, deletedCount, externalBytes } = this.#before
     let designsChange = false
     for (const state of this.#states.values()) {
@@ -228,11 +257,13 @@ class Commit {
       liveCount += Number(state.isLive) - Number(wasLive)
       deletedCount += Number(!state.isLive) - Number(state.before?.deleted === true)
       externalBytes += state.externalBytesGained
+      if (this.#partitions !== undefined) partitions.add(state)
     }
     if (designsChange) putDesignStamp(this.#tx, this.#seq)
     yield* this.#contents.apply(this.#tx, () => this.#nextBodyKey++)
     yield* sequenceCounts.apply(this.#tx)
     yield* idCounts.apply(this.#tx, (start, end) => this.#liveIds(start, end))
+    yield* partitions.apply(this.#tx)
     const head = {
       ...this.#before,
       updateSeq: this.#seq,
@@ -270,10 +301,25 @@ class Commit {
   }
 }
 
+/** External bytes, at the beginning of the commit, of the partitions that have a limit. */
+function* partitionBytes(tx: WriteTx, works: readonly CommitWork[]): Steps<Map<string, number>> {
+  const names = new Set<string>()
+  for (const { edits } of works) {
+    for (const { id, partitionBytesMax } of edits) {
+      const partition = partitionBytesMax === undefined ? undefined : partitionOf(id)
+      if (partition !== undefined) names.add(partition)
+    }
+  }
+  const partitions = [...names]
+  const counts = yield* readPartitions(tx, partitions)
+  return new Map(partitions.map((name, at) => [name, counts[at]?.externalBytes ?? 0]))
+}
+
 /** Failures of one edit; anything else ends the whole commit. */
 const EDIT_FAILURES: ReadonlySet<string> = new Set([
   'document_conflict',
   'attachment_stub_missing',
+  'partition_full',
   'request_invalid',
 ])
 

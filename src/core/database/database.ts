@@ -165,7 +165,8 @@ export class Database {
   }
 
   async #commit(works: readonly CommitWork[]): Promise<EditResult[][]> {
-    const { results, seq, changed } = await this.#guard(this.store.write(commitEdits(works)))
+    const work = commitEdits(works, this.properties.partitioned)
+    const { results, seq, changed } = await this.#guard(this.store.write(work))
     if (changed) this.announce(seq)
     return results
   }

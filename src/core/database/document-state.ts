@@ -93,6 +93,22 @@ export class DocumentState {
     return this.before ? externalBytes(this.before) : 0
   }
 
+  /** How many bytes the winner shows by now. */
+  get externalBytesNow(): number {
+    return this.externalBytesBefore + (this.#changed ? this.externalBytesGained : 0)
+  }
+
+  /** How many bytes the winner takes in the store more than before. */
+  get storedBytesGained(): number {
+    const now = this.#bodies.get(this.#winner.bodyKey)
+    return (now ? storedBytes(now) : 0) - this.storedBytesBefore
+  }
+
+  /** How many bytes the winner took in the store. */
+  get storedBytesBefore(): number {
+    return this.before ? storedBytes(this.before) : 0
+  }
+
   /** The body goes with its revision: it is not to be stored elsewhere. */
   forgetBody(bodyKey: number): void {
     this.#bodies.delete(bodyKey)
@@ -166,4 +182,10 @@ export class DocumentState {
 function externalBytes({ body, attachments }: { body: Buffer; attachments: Buffer }): number {
   if (attachments.length === 0) return body.length
   return decodeAttachments(attachments).reduce((sum, { length }) => sum + length, body.length)
+}
+
+function storedBytes({ body, attachments }: { body: Buffer; attachments: Buffer }): number {
+  const bytes = body.length + attachments.length
+  if (attachments.length === 0) return bytes
+  return decodeAttachments(attachments).reduce((sum, each) => sum + each.encodedLength, bytes)
 }

@@ -17,6 +17,7 @@
  *   17 id                 number of live documents from this id up to the next such key
  *   18 level span         number of change entries in a span of sequences
  *   19 contentKey         upload under way: when it began
+ *   1a partition          counts and bytes of a partition, where the database has partitions
  *
  * Numbers are 8 bytes big-endian, so byte order is number order. An id longer than ID_BYTES_MAX is cut and its
  * hash appended: the key stays unique and short; `document-scan.ts` puts such neighbours back in exact order.
@@ -42,6 +43,7 @@ const PURGE = 0x16
 const ID_COUNT = 0x17
 const SEQUENCE_COUNT = 0x18
 const UPLOAD = 0x19
+const PARTITION = 0x1a
 
 /** Longest id that is a key as it is. */
 export const ID_BYTES_MAX = 1024
@@ -59,6 +61,7 @@ export function documentKeyOfIdBytes(bytes: Buffer, start: number): Buffer {
 }
 
 export const localKey = (id: string): Buffer => idKey(LOCAL, id)
+export const partitionKey = (partition: string): Buffer => idKey(PARTITION, partition)
 export const idCountKey = (idBytes: Uint8Array): Buffer =>
   Buffer.concat([Buffer.of(ID_COUNT), idBytes])
 

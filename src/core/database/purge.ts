@@ -27,6 +27,7 @@ import {
   purgeKey,
   seqOfKey,
 } from './keyspace.ts'
+import { PartitionChanges } from './partition-counts.ts'
 import { SequenceCountChanges } from './sequence-counts.ts'
 import { decodeDocument } from './stored-document.ts'
 
@@ -45,8 +46,16 @@ export interface Purged {
   readonly seq: number
 }
 
-/** One transaction. Requests must name different documents. */
-export const purgeDocuments = (requests: readonly PurgeRequest[], infosLimitDefault: number) =>
+/**
+ * One transaction. Requests must name different documents.
+ *
+ * @param partitioned the database counts its partitions
+ */
+export const purgeDocuments = (
+  requests: readonly PurgeRequest[],
+  infosLimitDefault: number,
+  partitioned = false,
+) =>
   function* (tx: WriteTx): Steps<Purged> {
     const keys = requests.map(({ id }) => documentKey(id))
     const [headBytes, limitBytes, ...records] = yield* tx.getMany([
@@ -55,7 +64,7 @@ export const purgeDocuments = (requests: readonly PurgeRequest[], infosLimitDefa
       ...keys,
     ])
     if (headBytes === undefined) throw new Failure('database_missing')
-    const purge = new Purge(tx, decodeHead(headBytes))
+    const purge = new Purge(tx, decodeHead(headBytes), partitioned)
     const removed: Revision[][] = []
     for (const [index, request] of requests.entries()) {
       const bytes = records[index]
@@ -73,6 +82,7 @@ class Purge {
   readonly #contents = new ContentChanges()
   readonly #sequenceCounts = new SequenceCountChanges()
   readonly #idCounts = new IdCountChanges()
+  readonly #partitions: PartitionChanges | undefined
   #seq: number
   #purgeSeq: number
   #liveCount: number
@@ -80,8 +90,9 @@ class Purge {
   #externalBytes: number
   #designsChange = false
 
-  constructor(tx: WriteTx, head: DatabaseHead) {
+  constructor(tx: WriteTx, head: DatabaseHead, partitioned: boolean) {
     this.#tx = tx
+    this.#partitions = partitioned ? new PartitionChanges() : undefined
     this.#before = head
     this.#seq = head.updateSeq
     this.#purgeSeq = head.purgeSeq
@@ -114,6 +125,7 @@ class Purge {
     yield* this.#idCounts.apply(this.#tx, function* () {
       return []
     })
+    if (this.#partitions !== undefined) yield* this.#partitions.apply(this.#tx)
     // Every purge is an event of its own in the order of changes.
     if (this.#seq === this.#before.updateSeq) this.#seq++
     if (this.#designsChange) putDesignStamp(this.#tx, this.#seq)
@@ -164,6 +176,7 @@ class Purge {
       this.#idCounts.add(idBytesOfKey(state.key), -1)
     }
     this.#externalBytes -= state.externalBytesBefore
+    this.#partitions?.add(state, true)
   }
 
   *#replace(state: DocumentState, tree: RevisionTree): Steps<void> {
@@ -178,6 +191,7 @@ class Purge {
       this.#deletedCount += state.isLive ? -1 : 1
     }
     this.#externalBytes += state.externalBytesGained
+    this.#partitions?.add(state)
   }
 }
 

@@ -33,7 +33,7 @@ export interface EmbeddedEngineOptions {
 export class EmbeddedEngine implements Engine {
   readonly name = 'embedded'
   readonly limits = EMBEDDED_LIMITS
-  readonly supports = { manyProcesses: true, persistence: true }
+  readonly supports = { manyProcesses: true, manyNodes: false, persistence: true }
   readonly #folder: string
   readonly #catalog: StoreCatalog
   readonly #open: OpenStores

@@ -18,7 +18,7 @@ export class MemoryEngine implements Engine {
     valueBytesMax: 64 * 1024 * 1024,
     transactionBytesMax: 256 * 1024 * 1024,
   }
-  readonly supports = { manyProcesses: false, persistence: false }
+  readonly supports = { manyProcesses: false, manyNodes: false, persistence: false }
   readonly #stores = new Map<StoreId, SortedRows>()
   #closed = false
 

@@ -2,15 +2,29 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { CheckedEngine } from '../../../src/engine/checked-engine.ts'
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
 import { MemoryEngine } from '../../../src/engine/memory/memory-engine.ts'
 import { MeteredEngine } from '../../../src/engine/metered-engine.ts'
+import { PostgresEngine } from '../../../src/engine/postgres/postgres-engine.ts'
+import { startPostgres } from '../../support/postgres.ts'
 import { enginePromises } from './suite.ts'
 
 type OpenOn = (folder: string) => Promise<Engine>
+
+const postgres = await startPostgres()
+after(() => postgres.stop())
+
+/** A folder of the test stands for tables of its own. */
+const openPostgres = (folder: string, connections: number): Promise<Engine> =>
+  PostgresEngine.open({
+    address: postgres.address({
+      schema: path.basename(folder).toLowerCase().replaceAll('-', '_'),
+      connections: String(connections),
+    }),
+  })
 
 const engines: Readonly<Record<string, OpenOn>> = {
   memory: async () => new MemoryEngine(),
@@ -21,6 +35,9 @@ const engines: Readonly<Record<string, OpenOn>> = {
   'metered memory': async () => new MeteredEngine(new MemoryEngine()),
   'metered checked embedded': async folder =>
     new MeteredEngine(new CheckedEngine(await EmbeddedEngine.open({ folder }))),
+  postgres: folder => openPostgres(folder, 4),
+  'postgres with one connection': folder => openPostgres(folder, 1),
+  'checked postgres': async folder => new CheckedEngine(await openPostgres(folder, 4)),
 }
 
 for (const [name, openOn] of Object.entries(engines)) {
