@@ -96,7 +96,7 @@ async function reduce(index: BlockIndex, query: ViewQuery): Promise<number> {
   const plan = planViewQuery(query, { order: index.order(0), hasReduce: true })
   let rows = 0
   const view = { index, tree: 0, reducerNumber: 1, reducer: stats }
-  for await (const texts of reduceView(view, plan)) rows += texts.length
+  for await (const texts of (await reduceView(view, plan)).batches) rows += texts.length
   return rows
 }
 

@@ -1,14 +1,15 @@
 /**
  * Back references: which rows a document has in an index, so that they can be found and taken out
- * when it changes. They are rows of a tree of their own, sorted by document id, and compress as
- * well as the rows they point to.
+ * when it changes. They are rows of a tree of their own, sorted by document id.
  *
  * Format of a value: for each tree in which the document has rows its number, how many different
- * keys, and the texts of these keys (length, bytes). The key and the id give the place; all rows
- * there are the document's.
+ * keys, and these keys: how many bytes a key has in common with the one before (times two) or with
+ * the one before that (times two, and one more), how many it has of its own, and those. Maps often
+ * emit two forms by turns, hence the second. The key and the id give the place; all rows there are
+ * the document's.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
-import { appendBlob, appendVarint, ByteReader } from './byte-codec.ts'
+import { appendVarint, ByteReader } from './byte-codec.ts'
 import type { DocumentRows, EmittedRow } from './index-rows.ts'
 
 export interface BackReference {
@@ -16,25 +17,82 @@ export interface BackReference {
   readonly keyText: Buffer
 }
 
+/** Writes the references of one document after the other; `out` is what was written. */
+export class ReferenceWriter {
+  readonly out = new KeyWriter(1024)
+  #one: KeyPart = { bytes: NOTHING, start: 0, end: 0 }
+  #two: KeyPart = { bytes: NOTHING, start: 0, end: 0 }
+
+  beginDocument(): void {
+    this.out.reset()
+    this.#one.end = this.#one.start
+    this.#two.end = this.#two.start
+  }
+
+  beginTree(tree: number, keyCount: number): void {
+    appendVarint(this.out, tree)
+    appendVarint(this.out, keyCount)
+  }
+
+  /** Adds the key bytes[start, end), which must stay as they are until two more have come. */
+  addKey(bytes: Buffer, start: number, end: number): void {
+    const one = this.#one
+    const two = this.#two
+    const nearer = sharedLength(one, bytes, start, end)
+    const farther = sharedLength(two, bytes, start, end)
+    const shared = Math.max(nearer, farther)
+    appendVarint(this.out, shared * 2 + (farther > nearer ? 1 : 0))
+    appendVarint(this.out, end - start - shared)
+    this.out.append(bytes, start + shared, end)
+    two.bytes = bytes
+    two.start = start
+    two.end = end
+    this.#one = two
+    this.#two = one
+  }
+}
+
+interface KeyPart {
+  bytes: Buffer
+  start: number
+  end: number
+}
+
+function sharedLength(part: KeyPart, bytes: Buffer, start: number, end: number): number {
+  const { bytes: own, start: from } = part
+  const most = Math.min(end - start, part.end - from)
+  let same = 0
+  while (same < most && own[from + same] === bytes[start + same]) same++
+  return same
+}
+
 /** Undefined when the document has no rows. */
 export function encodeBackReferences(document: DocumentRows): Buffer | undefined {
-  SCRATCH.reset()
+  WRITER.beginDocument()
   document.rows.forEach((rows, tree) => {
     if (rows.length === 0) return
     const keys = differentKeys(rows)
-    appendVarint(SCRATCH, tree)
-    appendVarint(SCRATCH, keys.length)
-    for (const key of keys) appendBlob(SCRATCH, key)
+    WRITER.beginTree(tree, keys.length)
+    for (const key of keys) WRITER.addKey(key, 0, key.length)
   })
-  return SCRATCH.length === 0 ? undefined : SCRATCH.copy()
+  return WRITER.out.length === 0 ? undefined : WRITER.out.copy()
 }
 
 export function decodeBackReferences(value: Buffer): BackReference[] {
   const found: BackReference[] = []
   const reader = new ByteReader(value)
+  let one: Buffer = NOTHING
+  let two: Buffer = NOTHING
   while (!reader.isDone) {
     const tree = reader.varint()
-    for (let left = reader.varint(); left > 0; left--) found.push({ tree, keyText: reader.blob() })
+    for (let left = reader.varint(); left > 0; left--) {
+      const code = reader.varint()
+      const shared = (code % 2 === 1 ? two : one).subarray(0, Math.floor(code / 2))
+      const keyText = Buffer.concat([shared, reader.blob()])
+      found.push({ tree, keyText })
+      two = one
+      one = keyText
+    }
   }
   return found
 }
@@ -47,4 +105,5 @@ function differentKeys(rows: readonly EmittedRow[]): Buffer[] {
   return [...seen.values()]
 }
 
-const SCRATCH = new KeyWriter()
+const NOTHING = Buffer.alloc(0)
+const WRITER = new ReferenceWriter()

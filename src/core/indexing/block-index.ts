@@ -38,8 +38,9 @@ import { planBatch } from './plan-batch.ts'
 import { type Reducer, reduceParts } from './reducer.ts'
 import type { RowSlice } from './row-block.ts'
 import type { RowOrder } from './row-order.ts'
-import { type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
+import { type GroupBatch, type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
 import {
+  offsetFrom,
   type PlaceRange,
   type RowBatch,
   type RowScanOptions,
@@ -68,17 +69,41 @@ export interface BlockIndexOptions {
   readonly nodeBytes?: NodeBytes
 }
 
+/** An index at one moment. */
+export interface IndexLook {
+  /** Undefined: nothing there that can be used. */
+  readonly state: IndexState | undefined
+  /** Of the tree that was asked; another one whenever its rows are others. */
+  readonly tag: string
+}
+
 export interface RowScan {
+  readonly look: IndexLook
   /** Rows in the tree. */
   readonly total: number
   /** Rows before the first one given. */
   readonly offset: number
   readonly batches: AsyncIterable<readonly RowSlice[]>
+  /** The same at once, when one batch is all. */
+  readonly whole: readonly RowSlice[] | undefined
 }
 
 export interface ReducedGroup {
   readonly keyText: Buffer
   readonly reduction: Buffer
+}
+
+export interface ReducedRange {
+  readonly look: IndexLook
+  /** Undefined when the range has no rows. */
+  readonly reduction: Buffer | undefined
+}
+
+export interface GroupScan {
+  readonly look: IndexLook
+  /** There is one batch at the most. */
+  readonly isShort: boolean
+  readonly batches: AsyncIterable<readonly ReducedGroup[]>
 }
 
 export interface TreeInfo {
@@ -101,13 +126,19 @@ export class BlockIndex {
     this.#trees = [...own, makeBackReferenceTree(collator)]
     this.#sizes = this.#trees.map(() => new BlockSize(options.nodeBytes))
     this.#shape = JSON.stringify(
-      options.trees.map(tree => [tree.order, tree.reducers.map(({ name }) => name)]),
+      options.trees.map(({ order, reducers, partitioned }) => [
+        partitioned === true ? `${order} by partition` : order,
+        reducers.map(({ name }) => name),
+      ]),
     )
   }
 
   /** Undefined: nothing there that can be used. */
   async state(): Promise<IndexState | undefined> {
-    const bytes = await this.#options.store.get(STATE_KEY)
+    return this.#stateIn(await this.#options.store.get(STATE_KEY))
+  }
+
+  #stateIn(bytes: Buffer | undefined): IndexState | undefined {
     if (bytes === undefined) return undefined
     // Every question looks at it, and it is mostly the same.
     if (this.#known === undefined || !this.#known.bytes.equals(bytes)) {
@@ -289,22 +320,24 @@ export class BlockIndex {
   async info(tree: number): Promise<TreeInfo> {
     const shape = this.#tree(tree)
     const root = await this.#options.store.read(tx => readRoot(tx, shape))
-    if (root === undefined) return { rows: 0, tag: 'empty' }
-    const incarnation = Buffer.from(root.incarnation, 'latin1').toString('hex')
-    return { rows: root.entry.rows, tag: `${incarnation}-${root.entry.node}` }
+    return { rows: root?.entry.rows ?? 0, tag: tagOf(root) }
   }
 
-  /** Rows in order. The first batch is read at once, together with total and offset. */
+  /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
   async openScan(tree: number, options: RowScanOptions): Promise<RowScan> {
     const position = startOfScan(options)
-    const first = await this.#read(tree, function* (nodes, root) {
-      const offset = yield* scanOffset(nodes, root, options)
-      const batch =
-        position === undefined ? undefined : yield* readRowBatch(nodes, root, options, position)
-      return { total: root.entry.rows, offset, batch }
+    const { look, found } = await this.#look(tree, function* (nodes, root) {
+      const total = root.entry.rows
+      if (position === undefined) {
+        return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
+      }
+      const batch = yield* readRowBatch(nodes, root, options, position)
+      return { total, offset: offsetFrom(root, options, batch.before), batch }
     })
-    const batches = this.#batches(tree, options, first?.batch)
-    return { total: first?.total ?? 0, offset: first?.offset ?? 0, batches }
+    const batch = found?.batch
+    const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
+    const batches = this.#batches(tree, options, batch)
+    return { look, total: found?.total ?? 0, offset: found?.offset ?? 0, batches, whole }
   }
 
   async *#batches(
@@ -323,11 +356,15 @@ export class BlockIndex {
 
   /** The reduction of all rows of a range; undefined when it has none. */
   async reduceRange(tree: number, reducer: number, range: PlaceRange): Promise<Buffer | undefined> {
-    const parts = await this.#read(tree, (nodes, root) =>
+    return (await this.openRange(tree, reducer, range)).reduction
+  }
+
+  async openRange(tree: number, reducer: number, range: PlaceRange): Promise<ReducedRange> {
+    const { look, found } = await this.#look(tree, (nodes, root) =>
       partsBetween(nodes, root, range.lower, range.upper),
     )
-    const [reduction] = await reduceParts(this.#reducer(tree, reducer), reducer, [parts ?? []])
-    return reduction
+    const [reduction] = await reduceParts(this.#reducer(tree, reducer), reducer, [found ?? []])
+    return { look, reduction }
   }
 
   /** The reductions of groups of rows, in batches. */
@@ -336,18 +373,55 @@ export class BlockIndex {
     reducer: number,
     options: GroupScanOptions,
   ): AsyncGenerator<readonly ReducedGroup[]> {
-    let position = startOfScan(options)
-    while (position !== undefined) {
-      const at = position
-      const batch = await this.#read(tree, (nodes, root) =>
-        readGroupBatch(nodes, root, options, at),
-      )
-      position = batch?.next
-      if (batch === undefined || batch.groups.length === 0) continue
-      const lists = batch.groups.map(({ parts }) => parts)
-      const reductions = await reduceParts(this.#reducer(tree, reducer), reducer, lists)
-      yield batch.groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
+    yield* (await this.openGroups(tree, reducer, options)).batches
+  }
+
+  async openGroups(tree: number, reducer: number, options: GroupScanOptions): Promise<GroupScan> {
+    const position = startOfScan(options)
+    const { look, found } = await this.#look(tree, function* (nodes, root) {
+      return position === undefined
+        ? undefined
+        : yield* readGroupBatch(nodes, root, options, position)
+    })
+    const isShort = found?.next === undefined
+    return { look, isShort, batches: this.#groups(tree, reducer, options, found) }
+  }
+
+  async *#groups(
+    tree: number,
+    reducer: number,
+    options: GroupScanOptions,
+    first: GroupBatch | undefined,
+  ): AsyncGenerator<readonly ReducedGroup[]> {
+    let batch = first
+    while (batch !== undefined) {
+      const { groups, next } = batch
+      if (groups.length > 0) {
+        const lists = groups.map(({ parts }) => parts)
+        const reductions = await reduceParts(this.#reducer(tree, reducer), reducer, lists)
+        yield groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
+      }
+      if (next === undefined) return
+      batch = await this.#read(tree, (nodes, root) => readGroupBatch(nodes, root, options, next))
     }
+  }
+
+  /** State and rows of a tree in one transaction; nothing is found in an index that is not ready. */
+  async #look<T>(
+    tree: number,
+    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
+  ): Promise<{ look: IndexLook; found: T | undefined }> {
+    const { store, cache } = this.#options
+    const shape = this.#tree(tree)
+    const stateIn = (bytes: Buffer | undefined) => this.#stateIn(bytes)
+    return await store.read(function* (tx) {
+      const state = stateIn(yield* tx.get(STATE_KEY))
+      const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
+      const look = { state, tag: tagOf(root) }
+      if (root === undefined) return { look, found: undefined }
+      const nodes = new NodeReader(tx, shape, cache, root.incarnation)
+      return { look, found: yield* work(nodes, root) }
+    })
   }
 
   /** Reads a tree in one transaction; undefined when it has no rows. */
@@ -377,6 +451,11 @@ export class BlockIndex {
   }
 }
 
+function tagOf(root: TreeRoot | undefined): string {
+  if (root === undefined) return 'empty'
+  return `${Buffer.from(root.incarnation, 'latin1').toString('hex')}-${root.entry.node}`
+}
+
 function rowBytes(documents: readonly DocumentRows[]): number {
   let bytes = 0
   for (const { rows } of documents) {
@@ -388,6 +467,7 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
+const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024
 const UPDATE_ROW_BYTES_MAX = 8 * 1024 * 1024
 const UPDATE_WRITE_BYTES_MAX = 16 * 1024 * 1024

@@ -3,9 +3,13 @@
  * engine holds 4,096 bytes, and a value over half of that takes whole pages), so the cut follows
  * the ratio seen so far.
  */
+import { BlockPacker } from './pack-block.ts'
+
 export class BlockSize {
   /** Of branches, which are not compressed. */
   readonly branchBytes: number
+  /** Follows what it saw too. */
+  readonly packer = new BlockPacker()
   readonly #storedBytes: number
   #ratio = RATIO_AT_FIRST
 
@@ -44,7 +48,7 @@ const BRANCH_BYTES = 8000
 /** However long the separators and reductions, a branch has so many children. */
 export const BRANCH_CHILDREN_MIN = 8
 
-const RATIO_AT_FIRST = 0.4
+const RATIO_AT_FIRST = 0.55
 const LEARN_RATE = 0.3
 /** Leaves room for blocks that compress a little worse than the ones before. */
 const FILL = 0.93

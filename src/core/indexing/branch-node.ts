@@ -42,6 +42,16 @@ export class BranchNode {
     for (let child = 0; child < count; child++) this.#readChild(reader, child)
   }
 
+  /** As it is stored; branches are not compressed. */
+  get plainLength(): number {
+    return this.bytes.length
+  }
+
+  /** About the memory it takes. */
+  get byteLength(): number {
+    return this.bytes.length + this.count * 28 + 200
+  }
+
   #readChild(reader: ByteReader, child: number): void {
     const length = reader.varint()
     this.#separators[child * 2] = reader.at

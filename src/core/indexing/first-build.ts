@@ -6,16 +6,21 @@
  * there. A document that comes more than once counts as it came last. Until `finish` has resolved
  * the index cannot be asked.
  */
+
+import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { Failure } from '../../base/errors.ts'
 import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { ALL_RUNS, RUNS_OF_KEY, rootKey, runChunkKey, runRange, STATE_KEY } from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import { type BuildState, encodeState, type IndexState, readState } from './index-state.ts'
-import { encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
+import { BACK_REFERENCE_TREE, encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
+import { type MappedRows, packRows } from './mapped-rows.ts'
 import { NodeSink } from './node-sink.ts'
-import { frameLength } from './row-block.ts'
-import { parseRecord, RowRecords, recordLength } from './row-records.ts'
+import { idBytes } from './row-order.ts'
+import { RowPieces } from './row-pieces.ts'
+import { appendRecord, placeOfRecord, readRecord } from './row-records.ts'
+import { type RowCursor, RowTable } from './row-table.ts'
 import { mergeRuns, RunWriter } from './sorted-runs.ts'
 import { TreeBuilder } from './tree-builder.ts'
 
@@ -35,16 +40,15 @@ export interface FirstBuildOptions {
 
 export class FirstBuild {
   readonly #options: FirstBuildOptions
-  readonly #records: RowRecords
+  readonly #table: RowTable
+  readonly #row = new RowPieces()
   #state: IndexState & { readonly build: BuildState }
-  #documents: number
   #progress: IndexProgress
 
   constructor(options: FirstBuildOptions, state: IndexState & { readonly build: BuildState }) {
     this.#options = options
-    this.#records = new RowRecords(options.trees)
+    this.#table = new RowTable(options.trees.slice(0, -1), state.build.documents)
     this.#state = state
-    this.#documents = state.build.documents
     this.#progress = state.progress
   }
 
@@ -58,9 +62,19 @@ export class FirstBuild {
   }
 
   async add(documents: readonly DocumentRows[], progress: IndexProgress): Promise<void> {
-    for (const document of documents) this.#records.addDocument(document, this.#documents++)
+    await this.addMapped(packRows(documents, this.#options.trees.length - 1), [], progress)
+  }
+
+  /** @param rowless documents that have no rows, or none any more */
+  async addMapped(
+    mapped: MappedRows,
+    rowless: readonly string[],
+    progress: IndexProgress,
+  ): Promise<void> {
+    this.#table.add(mapped)
+    for (const id of rowless) this.#table.addRowless(id)
     this.#progress = progress
-    if (this.#records.byteLength >= this.#options.sortBytesMax) await this.#spill()
+    if (this.#table.byteLength >= this.#options.sortBytesMax) await this.#spill()
   }
 
   /** Builds the trees and makes the index ready. */
@@ -108,65 +122,58 @@ export class FirstBuild {
     sink: NodeSink,
     latest: Map<string, number>,
   ): Promise<Omit<TreeRoot, 'incarnation'> | undefined> {
-    const isBackReferences = number === this.#options.trees.length - 1
-    const tree = this.#options.trees[number] as IndexTree
-    const builder = new TreeBuilder(tree, sink, new BlockSize(this.#options.nodeBytes))
-    if (!isBackReferences && latest.size === 0 && this.#state.build.runs.length === 0) {
-      await this.#addFromMemory(number, builder)
+    const { trees, nodeBytes, runStore } = this.#options
+    const tree = trees[number] as IndexTree
+    const builder = new TreeBuilder(tree, sink, new BlockSize(nodeBytes))
+    const runs = this.#state.build.runs.map(({ run }) => run)
+    if (runs.length === 0) {
+      for (const rows = this.#rowsOf(number); rows.next(); ) {
+        if (tree.number === BACK_REFERENCE_TREE && this.#row.valueLength === 0) continue
+        builder.add(this.#row)
+        if (builder.isFull) await builder.flush()
+      }
       return await builder.finish()
     }
-    const filter = isBackReferences
-      ? new BackReferenceFilter(latest)
-      : new StaleFilter(tree, latest)
-    for await (const records of this.#recordsOf(number)) {
+    const filter =
+      tree.number === BACK_REFERENCE_TREE
+        ? new BackReferenceFilter(latest)
+        : new StaleFilter(tree, latest)
+    for await (const records of mergeRuns(runStore, runs, number)) {
       for (const record of records) {
-        const kept = filter.pass(record)
-        if (kept === undefined) continue
-        builder.add(kept, 0, kept.length)
+        if (!filter.pass(record, this.#row)) continue
+        builder.add(this.#row)
         if (builder.isFull) await builder.flush()
       }
     }
-    const rest = filter.end()
-    if (rest !== undefined) builder.add(rest, 0, rest.length)
+    if (filter.end(this.#row)) builder.add(this.#row)
     return await builder.finish()
   }
 
-  /** The usual case, all of it in memory and nothing to leave out: no object for any record. */
-  async #addFromMemory(number: number, builder: TreeBuilder): Promise<void> {
-    const { bytes } = this.#records
-    const around = frameLength((this.#options.trees[number] as IndexTree).frame)
-    for (const offset of this.#records.sorted(number)) {
-      builder.add(bytes, offset, recordLength(bytes, offset, around))
-      if (builder.isFull) await builder.flush()
-    }
-  }
-
-  async *#recordsOf(tree: number): AsyncGenerator<Buffer[]> {
-    const { runStore, trees } = this.#options
-    const runs = this.#state.build.runs.map(({ run }) => run)
-    if (runs.length > 0) {
-      yield* mergeRuns(runStore, runs, trees, tree)
-      return
-    }
-    const offsets = this.#records.sorted(tree)
-    for (let from = 0; from < offsets.length; from += RECORDS_AT_ONCE) {
-      const part = offsets.subarray(from, from + RECORDS_AT_ONCE)
-      yield Array.from(part, offset => this.#records.record(tree, offset))
-    }
+  /** Goes over the rows in memory of a tree, in order, each in `#row`. */
+  #rowsOf(number: number): RowCursor {
+    const isReferences = number === this.#options.trees.length - 1
+    return isReferences ? this.#table.references(this.#row) : this.#table.rowsOf(number, this.#row)
   }
 
   /** Writes what is in memory as a run, and merges runs when there are many. */
   async #spill(): Promise<void> {
     const { build } = this.#state
     const writer = this.#writer(build.nextRun)
-    for (const tree of this.#options.trees.keys()) {
-      for (const offset of this.#records.sorted(tree)) {
-        writer.add(tree, this.#records.record(tree, offset))
+    const place = new KeyWriter()
+    const record = new KeyWriter()
+    const row = this.#row
+    for (const [number, { order, frame }] of this.#options.trees.entries()) {
+      for (const rows = this.#rowsOf(number); rows.next(); ) {
+        place.reset()
+        place.append(order.placeOfTexts(row.keyText, row.idText, frame))
+        record.reset()
+        appendRecord(record, place, row)
+        writer.add(number, record.bytes, record.length)
         if (writer.isFull) await writer.drain()
       }
     }
     await writer.finish()
-    this.#records.clear()
+    this.#table.clear()
     const runs = [...build.runs, { run: build.nextRun, level: 0 }]
     await this.#saveRuns(runs, [])
     await this.#mergeFullLevels()
@@ -180,23 +187,16 @@ export class FirstBuild {
       if (full.length < MERGED_RUNS) return
       const writer = this.#writer(nextRun)
       const { runStore, trees } = this.#options
+      const sources = full.map(({ run }) => run)
       for (const tree of trees.keys()) {
-        for await (const records of mergeRuns(
-          runStore,
-          full.map(({ run }) => run),
-          trees,
-          tree,
-        )) {
+        for await (const records of mergeRuns(runStore, sources, tree)) {
           for (const record of records) writer.add(tree, record)
           if (writer.isFull) await writer.drain()
         }
       }
       await writer.finish()
       const left = runs.filter(run => run.level !== level)
-      await this.#saveRuns(
-        [...left, { run: nextRun, level: level + 1 }],
-        full.map(({ run }) => run),
-      )
+      await this.#saveRuns([...left, { run: nextRun, level: level + 1 }], sources)
     }
   }
 
@@ -208,7 +208,7 @@ export class FirstBuild {
   async #saveRuns(runs: BuildState['runs'], dropped: readonly number[]): Promise<void> {
     const build = {
       ...this.#state.build,
-      documents: this.#documents,
+      documents: this.#table.nextDocument,
       nextRun: this.#state.build.nextRun + 1,
       runs,
     }
@@ -276,21 +276,21 @@ class BackReferenceFilter {
 
   /**
    * Records of one document follow each other, the latest last: so each is held until another
-   * document comes.
+   * document comes. True when a row is to be added.
    */
-  pass(record: Buffer): Buffer | undefined {
+  pass(record: Buffer, row: RowPieces): boolean {
     const held = this.#held
     this.#held = record
-    if (held === undefined) return undefined
-    const one = parseRecord(held)
-    const two = parseRecord(record)
-    if (!one.place.equals(two.place)) return hasRows(held)
-    this.#latest.set(two.place.toString('latin1'), two.document)
-    return undefined
+    if (held === undefined) return false
+    const place = placeOfRecord(record)
+    if (!placeOfRecord(held).equals(place)) return hasRows(held, row)
+    readRecord(record, row)
+    this.#latest.set(place.toString('latin1'), row.document)
+    return false
   }
 
-  end(): Buffer | undefined {
-    return this.#held === undefined ? undefined : hasRows(this.#held)
+  end(row: RowPieces): boolean {
+    return this.#held !== undefined && hasRows(this.#held, row)
   }
 }
 
@@ -298,8 +298,10 @@ class BackReferenceFilter {
  * A document without rows has a record here, which says that earlier ones are void, and none in the
  * tree.
  */
-const hasRows = (record: Buffer): Buffer | undefined =>
-  parseRecord(record).lengths.value === 0 ? undefined : record
+function hasRows(record: Buffer, row: RowPieces): boolean {
+  readRecord(record, row)
+  return row.valueLength > 0
+}
 
 /** Drops rows of documents that came again later. */
 class StaleFilter {
@@ -311,19 +313,18 @@ class StaleFilter {
     this.#latest = latest
   }
 
-  pass(record: Buffer): Buffer | undefined {
-    if (this.#latest.size === 0) return record
-    const { text, lengths, document } = parseRecord(record)
-    const start = this.#tree.frame.beforeId.length
-    const id = JSON.parse(text.toString('utf8', start, start + lengths.id)) as string
-    const latest = this.#latest.get(Buffer.from(id).toString('latin1'))
-    return latest === undefined || latest === document ? record : undefined
+  pass(record: Buffer, row: RowPieces): boolean {
+    readRecord(record, row)
+    if (this.#latest.size === 0) return true
+    const isWire = this.#tree.frame.beforeId.length > 0
+    const id = isWire ? idBytes(row.idText) : row.idText
+    const latest = this.#latest.get(id.toString('latin1'))
+    return latest === undefined || latest === row.document
   }
 
-  end(): undefined {
-    return undefined
+  end(): boolean {
+    return false
   }
 }
 
 const MERGED_RUNS = 16
-const RECORDS_AT_ONCE = 1024

@@ -7,11 +7,13 @@
  *     02 node(6) part(2)        a part of a node that is longer than the engine's values
  *     03 run(4) tree(2) chunk(4)   sorted rows on their way into a first build
  *     04                        the incarnation of the index that these rows are for
+ *     05                        who is at work on it, where several nodes could be
  */
 import type { Range } from '../../engine/engine.ts'
 
 export const STATE_KEY: Buffer = Buffer.of(0)
 export const RUNS_OF_KEY: Buffer = Buffer.of(4)
+export const LEASE_KEY: Buffer = Buffer.of(5)
 
 export function rootKey(tree: number): Buffer {
   const key = Buffer.allocUnsafe(3)

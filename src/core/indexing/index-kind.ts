@@ -6,21 +6,21 @@
 import type { StoreId } from '../../engine/engine.ts'
 import type { StoredDocument } from '../database/stored-document.ts'
 import type { DesignDocument } from '../document/design-document.ts'
-import type { DocumentRows } from './index-rows.ts'
 import type { TreeDefinition } from './index-tree.ts'
+import type { MappedRows } from './mapped-rows.ts'
 
 export interface IndexKind {
   readonly name: string
-  /** In the order of `DocumentRows.rows`. */
+  /** In the order of the rows of a document. */
   readonly trees: readonly TreeDefinition[]
   /** Design documents have rows like others. */
   readonly includesDesigns: boolean
   /**
    * The rows of each document, in the order of the documents, which are not deleted. Those that make no rows come back
-   * with empty lists. Runs outside any transaction, several times at once, and may take its time; it must not answer
+   * without any. Runs outside any transaction, several times at once, and may take its time; it must not answer
    * from earlier batches.
    */
-  rowsOf(documents: readonly StoredDocument[]): Promise<DocumentRows[]>
+  rowsOf(documents: readonly StoredDocument[]): Promise<MappedRows>
 }
 
 /** What an index is made from. */

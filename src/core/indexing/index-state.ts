@@ -42,8 +42,8 @@ export interface RunState {
   readonly level: number
 }
 
-/** Version 1: the first. */
-export const INDEX_FORMAT = 1
+/** Version 1: the first. 2: blocks in columns, with what neighbours have in common said once. */
+export const INDEX_FORMAT = 2
 
 export function* readState(tx: ReadTx): Steps<IndexState | undefined> {
   const bytes = yield* tx.get(STATE_KEY)

@@ -27,6 +27,8 @@ export interface IndexTree {
 export interface TreeDefinition {
   readonly order: TreeOrder
   readonly reducers: readonly Reducer[]
+  /** Rows are asked partition by partition. */
+  readonly partitioned?: boolean
 }
 
 export const BACK_REFERENCE_TREE = 0xffff
@@ -37,7 +39,7 @@ export const makeTree = (
   definition: TreeDefinition,
 ): IndexTree => ({
   number,
-  order: new RowOrder(collator, definition.order),
+  order: new RowOrder(collator, definition.order, definition.partitioned),
   frame: WIRE_FRAME,
   reducers: definition.reducers,
 })

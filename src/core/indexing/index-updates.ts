@@ -13,6 +13,7 @@ import type { Database } from '../database/database.ts'
 import type { DesignCache } from '../design/design-cache.ts'
 import { BuildSlots } from './build-slots.ts'
 import type { IndexCatalog } from './index-catalog.ts'
+import type { IndexLeases } from './index-leases.ts'
 import type { ProgressParts } from './index-progress.ts'
 import type { IndexProgress } from './index-rows.ts'
 import type { OpenIndex, OpenIndexes } from './open-indexes.ts'
@@ -43,6 +44,8 @@ export interface LocalUpdatesParts {
   readonly catalog: IndexCatalog
   readonly batchesMax: number
   readonly progress: ProgressParts
+  /** Where other nodes could be at work on the same indexes. */
+  readonly leases?: IndexLeases | undefined
 }
 
 export class LocalIndexUpdates implements IndexUpdates {
@@ -82,8 +85,9 @@ export class LocalIndexUpdates implements IndexUpdates {
         const { seq, purgeSeq } = await this.#run(database, open)
         if (seq >= wanted.seq && purgeSeq >= wanted.purgeSeq) return
       } catch (thrown) {
-        // Somebody removed it while it was built: unused indexes are cleaned up.
-        if (!isFailure(thrown, 'store_missing') || attempt === ATTEMPTS_MAX) throw thrown
+        // Somebody removed it while it was built: unused indexes are cleaned up. Or another node took it over.
+        const isOver = isFailure(thrown, 'store_missing') || isFailure(thrown, 'engine_busy')
+        if (!isOver || attempt === ATTEMPTS_MAX) throw thrown
       }
     }
     // The run under way may not go far enough; the one after it does.
@@ -97,10 +101,31 @@ export class LocalIndexUpdates implements IndexUpdates {
     const builds = this.#builds
     if (signal.aborted) return Promise.reject(new Failure('engine_closed'))
     return getOrAdd(this.#runs, open.storeId, () =>
-      updateIndex({ database, open, catalog, batchesMax, progress, builds, signal }).finally(() =>
-        this.#runs.delete(open.storeId),
-      ),
+      this.#alone(database, open, () =>
+        updateIndex({ database, open, catalog, batchesMax, progress, builds, signal }),
+      ).finally(() => this.#runs.delete(open.storeId)),
     )
+  }
+
+  /** Another node may be at work on it: then its work is waited for, and done here only if it does not come far enough. */
+  async #alone(
+    database: Database,
+    open: OpenIndex,
+    update: () => Promise<IndexProgress>,
+  ): Promise<IndexProgress> {
+    const { leases, catalog } = this.#parts
+    if (leases === undefined) return update()
+    await catalog.prepare(database, open.storeId)
+    const { updateSeq, purgeSeq } = await database.head()
+    let reached: IndexProgress | undefined
+    const isDone = async (): Promise<boolean> => {
+      const state = await open.index.state()
+      const isFar = state?.phase === 'ready' && state.progress.seq >= updateSeq
+      if (isFar && state.progress.purgeSeq >= purgeSeq) reached = state.progress
+      return reached !== undefined
+    }
+    const done = await leases.alone(open.storeId, { signal: this.#stop.signal, isDone }, update)
+    return (done ?? reached) as IndexProgress
   }
 }
 

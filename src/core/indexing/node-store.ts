@@ -6,11 +6,11 @@
  * as its index lives; `incarnation` tells apart indexes that lived under the same store id one
  * after the other.
  *
- * Format of a value: a byte for the kind (0 plain, 1 raw deflate, 2 in parts), then for 1 the plain
- * length; for 2 the number of parts, which lie under the node's key and two more bytes each.
+ * Format of a value: a byte for the kind (0 plain, 1 raw deflate, 2 in parts, 3 half bytes), then for 1 the
+ * plain length; for 2 the number of parts, which lie under the node's key and two more bytes each. Which
+ * kind a block gets is `pack-block.ts`'s matter.
  */
-import { promisify } from 'node:util'
-import { deflateRaw, deflateRawSync, inflateRawSync, type ZlibOptions } from 'node:zlib'
+import { inflateRawSync } from 'node:zlib'
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { Failure } from '../../base/errors.ts'
 import type { ReadTx, Steps, WriteTx } from '../../engine/engine.ts'
@@ -18,6 +18,7 @@ import { BranchNode } from './branch-node.ts'
 import { appendVarint, ByteReader } from './byte-codec.ts'
 import { nodeKey, nodePartKey } from './index-keys.ts'
 import type { IndexTree } from './index-tree.ts'
+import { unpackNibbles } from './nibble-codec.ts'
 import { RowBlock } from './row-block.ts'
 
 /** Decoded nodes, least recently used ones dropped first. One for a process. */
@@ -41,11 +42,11 @@ export class NodeCache {
 
   set(key: string, node: RowBlock | BranchNode): void {
     this.#nodes.set(key, node)
-    this.#bytes += node.bytes.length
+    this.#bytes += node.byteLength
     for (const [oldest, dropped] of this.#nodes) {
       if (this.#bytes <= this.#bytesMax) break
       this.#nodes.delete(oldest)
-      this.#bytes -= dropped.bytes.length
+      this.#bytes -= dropped.byteLength
     }
   }
 }
@@ -96,6 +97,7 @@ export class NodeReader {
   }
 }
 
+/** The plain bytes; those of a compressed node are good until the next one is read. */
 function* readNode(tx: ReadTx, node: number): Steps<Buffer> {
   const value = yield* tx.get(nodeKey(node))
   if (value === undefined) throw corrupt(node)
@@ -112,6 +114,11 @@ function* readNode(tx: ReadTx, node: number): Steps<Buffer> {
 
 function unpack(packed: Buffer, node: number): Buffer {
   if (packed[0] === KIND_PLAIN) return packed.subarray(1)
+  if (packed[0] === KIND_NIBBLES) {
+    const plain = unpackNibbles(packed, 1)
+    if (plain === undefined) throw corrupt(node)
+    return plain
+  }
   if (packed[0] !== KIND_DEFLATED) throw corrupt(node)
   const reader = new ByteReader(packed, 1)
   const length = reader.varint()
@@ -125,27 +132,9 @@ function unpack(packed: Buffer, node: number): Buffer {
 const corrupt = (node: number): Failure =>
   new Failure('storage_corrupt', { subject: `index node ${node}` })
 
-/** The stored form of a node, compressed when that is worth it. */
-export function packNode(payload: Buffer, compress: boolean): Buffer {
-  if (!compress || payload.length < COMPRESS_BYTES_MIN) return plain(payload)
-  return smaller(payload, deflateRawSync(payload, DEFLATE_OPTIONS))
-}
-
-/** The same on the thread pool, for first builds, which have many at once. */
-export async function packNodeAside(payload: Buffer, compress: boolean): Promise<Buffer> {
-  if (!compress || payload.length < COMPRESS_BYTES_MIN) return plain(payload)
-  return smaller(payload, await deflateAside(payload, DEFLATE_OPTIONS))
-}
-
-function smaller(payload: Buffer, deflated: Buffer): Buffer {
-  if (deflated.length > payload.length * 0.9) return plain(payload)
-  const out = new KeyWriter()
-  out.byte(KIND_DEFLATED)
-  appendVarint(out, payload.length)
-  return Buffer.concat([out.bytes.subarray(0, out.length), deflated])
-}
-
-const plain = (payload: Buffer): Buffer => Buffer.concat([Uint8Array.of(KIND_PLAIN), payload])
+/** The stored form of a node that is not compressed. */
+export const plainNode = (payload: Buffer): Buffer =>
+  Buffer.concat([Uint8Array.of(KIND_PLAIN), payload])
 
 export function putNode(tx: WriteTx, node: number, packed: Buffer, valueBytesMax: number): void {
   if (packed.length <= valueBytesMax) {
@@ -175,14 +164,7 @@ export function deleteNode(
 }
 
 const RECENT_MAX = 8
-const KIND_PLAIN = 0
-const KIND_DEFLATED = 1
+export const KIND_PLAIN = 0
+export const KIND_DEFLATED = 1
 const KIND_PARTS = 2
-const COMPRESS_BYTES_MIN = 256
-/**
- * Measured on rows of views: level 1 is within 4 % of level 6 in size at half its time, and a
- * window of 8 KB gives the same size as one of 32 KB in less time, since zlib clears its tables for
- * every block.
- */
-const DEFLATE_OPTIONS = { level: 1, memLevel: 6, windowBits: 13 } as const
-const deflateAside = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw)
+export const KIND_NIBBLES = 3

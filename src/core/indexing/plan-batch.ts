@@ -3,13 +3,11 @@
  * have by their back references and sets them against the new ones. Reads only; the edits are for
  * tree-update.ts.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
 import type { ReadTx, Steps } from '../../engine/engine.ts'
 import { decodeBackReferences, encodeBackReferences } from './back-references.ts'
 import type { DocumentRows } from './index-rows.ts'
 import { type IndexTree, readRoot } from './index-tree.ts'
 import { type NodeCache, NodeReader } from './node-store.ts'
-import { appendFramedRow } from './row-block.ts'
 import { TreeCursor } from './tree-cursor.ts'
 import type { NewRow, PlaceEdit } from './tree-update.ts'
 
@@ -41,8 +39,7 @@ function addEdits(
   const places = trees.map(() => new Map<string, { place: Buffer; rows: NewRow[] }>())
   document.rows.forEach((rows, tree) => {
     for (const { keyText, valueText } of rows) {
-      const row = framedRow(trees[tree] as IndexTree, idText, keyText, valueText)
-      editAt(places, trees, tree, keyText, id).rows.push(row)
+      editAt(places, trees, tree, keyText, id).rows.push({ idText, keyText, valueText })
     }
   })
   if (known !== undefined) {
@@ -54,8 +51,7 @@ function addEdits(
   })
   const value = encodeBackReferences(document)
   if (value === undefined ? known === undefined : known?.equals(value)) return
-  const own = trees[trees.length - 1] as IndexTree
-  const rows = value === undefined ? [] : [framedRow(own, id, NOTHING, value)]
+  const rows = value === undefined ? [] : [{ idText: id, keyText: NOTHING, valueText: value }]
   edits[trees.length - 1]?.push({ place: id, rows })
 }
 
@@ -75,12 +71,6 @@ function editAt(
     byPlace.set(name, edit)
   }
   return edit
-}
-
-function framedRow(tree: IndexTree, id: Buffer, key: Buffer, value: Buffer): NewRow {
-  SCRATCH.reset()
-  appendFramedRow(SCRATCH, tree.frame, { id, key, value })
-  return { text: SCRATCH.copy(), lengths: { id: id.length, key: key.length, value: value.length } }
 }
 
 /** The stored back references of each document, undefined for those that have none. */
@@ -104,4 +94,3 @@ function* knownReferences(
 }
 
 const NOTHING = Buffer.alloc(0)
-const SCRATCH = new KeyWriter()

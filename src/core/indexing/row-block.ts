@@ -1,15 +1,17 @@
 /**
- * A block: some hundred neighbouring rows of an index in one piece of bytes, the unit that is
- * stored, read, compressed and copied to the wire.
+ * A block: some hundred neighbouring rows of an index in one piece, the unit that is stored, read and compressed.
  *
- * Format: the number of rows; the lengths of their ids, then of their keys, then of their values
- * (columns compress better than rows); then the text of the rows. In the `wire` frame the text is
- * exactly what a client reads, rows and separators, so a scan hands out slices of it. In the `bare`
- * frame it is id, key and value. Which rows come first is `row-order.ts`'s matter; compression and
- * storage are `node-store.ts`'s.
+ * Neighbours have much in common, and a block says it once. Format: the number of rows; the number of stretches of rows
+ * with one key, then for all stretches how many rows, how many bytes the key has in common with the one before, and how
+ * many of its own; for all rows how many bytes the id has in common with the one before, and how many of its own; for
+ * all values their length and one more, or 0 for the value of the row before; then the bytes of keys, ids and values.
+ *
+ * A block in memory has keys, ids and values whole, and makes the text that a client reads from them. Which rows come
+ * first is `row-order.ts`'s matter; writing is `block-writer.ts`'s, compression and storage `node-store.ts`'s.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
-import { appendVarint, ByteReader } from './byte-codec.ts'
+import { assert } from '../../base/assert.ts'
+import { ByteReader } from './byte-codec.ts'
+import { NumberList } from './number-list.ts'
 
 /** What stands around id, key and value in the text of a row. */
 export interface RowFrame {
@@ -41,75 +43,109 @@ export const BARE_FRAME: RowFrame = {
 export class RowBlock {
   readonly frame: RowFrame
   readonly count: number
+  /** Keys, then ids, then values. */
   readonly bytes: Buffer
-  readonly #idLengths: Uint32Array
-  readonly #keyLengths: Uint32Array
-  readonly #valueLengths: Uint32Array
-  /** Where each row begins in `bytes`; one more for the end of the last and its separator. */
-  readonly #starts: Uint32Array
+  /** Of the block as it was read, before compression. */
+  readonly plainLength: number
+  /** Six numbers a row: where its key, its id and its value begin and end in `bytes`. */
+  readonly #places: Uint32Array
 
-  constructor(bytes: Buffer, frame: RowFrame) {
-    const reader = new ByteReader(bytes)
-    const count = reader.varint()
+  constructor(plain: Buffer, frame: RowFrame) {
+    const { count, bytes, places } = readColumns(plain)
     this.frame = frame
     this.count = count
     this.bytes = bytes
-    this.#idLengths = readColumn(reader, count)
-    this.#keyLengths = readColumn(reader, count)
-    this.#valueLengths = readColumn(reader, count)
-    this.#starts = new Uint32Array(count + 1)
-    const around = frameLength(frame) + frame.betweenRows.length
-    let start = reader.at
-    for (let row = 0; row < count; row++) {
-      this.#starts[row] = start
-      start += around + this.idLength(row) + this.keyLength(row) + this.valueLength(row)
-    }
-    this.#starts[count] = start
+    this.plainLength = plain.length
+    this.#places = places
   }
 
-  idLength(row: number): number {
-    return this.#idLengths[row] as number
-  }
-
-  keyLength(row: number): number {
-    return this.#keyLengths[row] as number
-  }
-
-  valueLength(row: number): number {
-    return this.#valueLengths[row] as number
-  }
-
-  idStart(row: number): number {
-    return (this.#starts[row] as number) + this.frame.beforeId.length
+  /** About the memory it takes. */
+  get byteLength(): number {
+    return this.bytes.length + this.count * PLACES * 4 + 200
   }
 
   keyStart(row: number): number {
-    return this.idStart(row) + this.idLength(row) + this.frame.beforeKey.length
+    return this.#places[row * PLACES] as number
+  }
+
+  keyLength(row: number): number {
+    return this.#length(row * PLACES)
+  }
+
+  idStart(row: number): number {
+    return this.#places[row * PLACES + ID] as number
+  }
+
+  idLength(row: number): number {
+    return this.#length(row * PLACES + ID)
   }
 
   valueStart(row: number): number {
-    return this.keyStart(row) + this.keyLength(row) + this.frame.beforeValue.length
+    return this.#places[row * PLACES + VALUE] as number
   }
 
-  idText(row: number): Buffer {
-    const start = this.idStart(row)
-    return this.bytes.subarray(start, start + this.idLength(row))
+  valueLength(row: number): number {
+    return this.#length(row * PLACES + VALUE)
   }
 
   keyText(row: number): Buffer {
-    const start = this.keyStart(row)
-    return this.bytes.subarray(start, start + this.keyLength(row))
+    return this.#part(row * PLACES)
+  }
+
+  idText(row: number): Buffer {
+    return this.#part(row * PLACES + ID)
   }
 
   valueText(row: number): Buffer {
-    const start = this.valueStart(row)
-    return this.bytes.subarray(start, start + this.valueLength(row))
+    return this.#part(row * PLACES + VALUE)
   }
 
-  /** The text of the rows [from, to) with separators between them. */
+  #length(at: number): number {
+    return (this.#places[at + 1] as number) - (this.#places[at] as number)
+  }
+
+  #part(at: number): Buffer {
+    return this.bytes.subarray(this.#places[at], this.#places[at + 1])
+  }
+
+  /** The length of `text`. */
+  textLength(from: number, to: number): number {
+    const { frame } = this
+    let length = (to - from) * (frameLength(frame) + frame.betweenRows.length)
+    for (let at = from * PLACES; at < to * PLACES; at += 2) length += this.#length(at)
+    return length - frame.betweenRows.length
+  }
+
+  /** What a client reads: the rows [from, to) with separators between them. */
   text(from: number, to: number): Buffer {
-    const start = this.#starts[from] as number
-    return this.bytes.subarray(start, (this.#starts[to] as number) - this.frame.betweenRows.length)
+    const text = Buffer.allocUnsafe(this.textLength(from, to))
+    const { frame, bytes } = this
+    const places = this.#places
+    const between = Buffer.concat([frame.afterValue, frame.betweenRows, frame.beforeId])
+    let at = copyInto(text, 0, frame.beforeId, 0, frame.beforeId.length)
+    let key = -1
+    // What stands between id and value is copied from the row before where the key is the same.
+    let middle = 0
+    let middleEnd = 0
+    for (let row = from; row < to; row++) {
+      const place = row * PLACES
+      if (row > from) at = copyInto(text, at, between, 0, between.length)
+      const id = places[place + ID] as number
+      at = copyInto(text, at, bytes, id, places[place + ID + 1] as number)
+      if (places[place] === key) at = copyInto(text, at, text, middle, middleEnd)
+      else {
+        key = places[place] as number
+        middle = at
+        at = copyInto(text, at, frame.beforeKey, 0, frame.beforeKey.length)
+        at = copyInto(text, at, bytes, key, places[place + 1] as number)
+        at = copyInto(text, at, frame.beforeValue, 0, frame.beforeValue.length)
+        middleEnd = at
+      }
+      const value = places[place + VALUE] as number
+      at = copyInto(text, at, bytes, value, places[place + VALUE + 1] as number)
+    }
+    copyInto(text, at, frame.afterValue, 0, frame.afterValue.length)
+    return text
   }
 
   /**
@@ -117,10 +153,11 @@ export class RowBlock {
    * key.
    */
   hasSameKeyText(one: number, two: number): boolean {
-    const length = this.keyLength(one)
-    if (length !== this.keyLength(two)) return false
     const start = this.keyStart(one)
     const other = this.keyStart(two)
+    if (start === other) return true
+    const length = this.keyLength(one)
+    if (length !== this.keyLength(two)) return false
     for (let i = 0; i < length; i++) {
       if (this.bytes[start + i] !== this.bytes[other + i]) return false
     }
@@ -135,103 +172,145 @@ export interface RowSlice {
   readonly to: number
 }
 
-/** Collects rows, in order, for one block. */
-export class BlockWriter {
-  readonly #frame: RowFrame
-  readonly #lengths: [number[], number[], number[]] = [[], [], []]
-  readonly #text = new KeyWriter(WRITER_BYTES)
-
-  constructor(frame: RowFrame) {
-    this.#frame = frame
-  }
-
-  get count(): number {
-    return this.#lengths[0].length
-  }
-
-  /** About the length of the block if it were finished now. */
-  get byteLength(): number {
-    return this.#text.length + 4 * this.count
-  }
-
-  /** Adds the framed text of a row. */
-  addRow(text: Uint8Array, lengths: RowLengths): void {
-    if (this.count > 0) this.#text.append(this.#frame.betweenRows)
-    this.#text.append(text)
-    this.#lengths[0].push(lengths.id)
-    this.#lengths[1].push(lengths.key)
-    this.#lengths[2].push(lengths.value)
-  }
-
-  /** The same for a row whose framed text is part of other bytes. */
-  addRowAt(bytes: Uint8Array, start: number, end: number, record: RowLengths): void {
-    if (this.count > 0) this.#text.append(this.#frame.betweenRows)
-    this.#text.append(bytes, start, end)
-    this.#lengths[0].push(record.id)
-    this.#lengths[1].push(record.key)
-    this.#lengths[2].push(record.value)
-  }
-
-  addSlice({ block, from, to }: RowSlice): void {
-    if (from >= to) return
-    if (this.count > 0) this.#text.append(this.#frame.betweenRows)
-    this.#text.append(block.text(from, to))
-    for (let row = from; row < to; row++) {
-      this.#lengths[0].push(block.idLength(row))
-      this.#lengths[1].push(block.keyLength(row))
-      this.#lengths[2].push(block.valueLength(row))
-    }
-  }
-
-  /** The bytes of the block; the writer is empty afterwards. */
-  finish(): Buffer {
-    HEAD.reset()
-    appendVarint(HEAD, this.count)
-    for (const column of this.#lengths) {
-      for (const length of column) appendVarint(HEAD, length)
-      column.length = 0
-    }
-    const bytes = Buffer.allocUnsafe(HEAD.length + this.#text.length)
-    HEAD.bytes.copy(bytes, 0, 0, HEAD.length)
-    this.#text.bytes.copy(bytes, HEAD.length, 0, this.#text.length)
-    this.#text.reset()
-    return bytes
-  }
-}
-
-export interface RowLengths {
-  readonly id: number
-  readonly key: number
-  readonly value: number
-}
-
-/** Appends a row in its frame to `out`. */
-export function appendFramedRow(
-  out: KeyWriter,
-  frame: RowFrame,
-  row: { readonly id: Uint8Array; readonly key: Uint8Array; readonly value: Uint8Array },
-): void {
-  out.append(frame.beforeId)
-  out.append(row.id)
-  out.append(frame.beforeKey)
-  out.append(row.key)
-  out.append(frame.beforeValue)
-  out.append(row.value)
-  out.append(frame.afterValue)
-}
-
 export const frameLength = (frame: RowFrame): number =>
   frame.beforeId.length +
   frame.beforeKey.length +
   frame.beforeValue.length +
   frame.afterValue.length
 
-const HEAD = new KeyWriter(1024)
-/** Most blocks fit without growing. */
-const WRITER_BYTES = 16 * 1024
-
-function readColumn(reader: ByteReader, count: number): Uint32Array {
-  const column = new Uint32Array(count)
-  for (let row = 0; row < count; row++) column[row] = reader.varint()
-  return column
+/** Copies from[start, end) and answers where it ends. Short pieces by hand: quicker than a call into native code. */
+function copyInto(out: Buffer, to: number, from: Buffer, start: number, end: number): number {
+  if (end - start > SHORT_BYTES) return to + from.copy(out, to, start, end)
+  let at = to
+  for (let i = start; i < end; i++) out[at++] = from[i] as number
+  return at
 }
+
+function readColumns(plain: Buffer): { count: number; bytes: Buffer; places: Uint32Array } {
+  const reader = new ByteReader(plain)
+  const count = reader.varint()
+  const runCount = reader.varint()
+  assert(count <= plain.length && runCount <= count, 'a block that cannot be')
+  readColumn(reader, RUNS, runCount)
+  const keyLength = readColumn(reader, KEY_SHARED, runCount)
+  const keyOwn = readColumn(reader, KEY_OWN, runCount)
+  const idLength = readColumn(reader, ID_SHARED, count)
+  const idOwn = readColumn(reader, ID_OWN, count)
+  readColumn(reader, VALUES, count)
+  const valuesAt = reader.at + keyOwn + idOwn
+  const idsFrom = keyLength + keyOwn
+  const valuesFrom = idsFrom + idLength + idOwn
+  assert(valuesAt <= plain.length, 'a block ends too early')
+  const bytes = Buffer.allocUnsafeSlow(valuesFrom + plain.length - valuesAt)
+  expand(reader, { shared: KEY_SHARED, own: KEY_OWN, ends: KEY_ENDS }, bytes, 0)
+  expand(reader, { shared: ID_SHARED, own: ID_OWN, ends: ID_ENDS }, bytes, idsFrom)
+  plain.copy(bytes, valuesFrom, valuesAt)
+  const places = new Uint32Array(count * PLACES)
+  placeKeys(places)
+  placeIds(places, idsFrom)
+  assert(placeValues(places, valuesFrom) === bytes.length, 'a block of wrong length')
+  return { count, bytes, places }
+}
+
+/** Reads a column; what its numbers add up to. */
+function readColumn(reader: ByteReader, into: NumberList, count: number): number {
+  const { bytes } = reader
+  into.clear()
+  into.reserve(count)
+  into.length = count
+  const column = into.values
+  let sum = 0
+  for (let i = 0; i < count; i++) {
+    const byte = bytes[reader.at] as number
+    let value = byte
+    if (byte < 0x80) reader.at++
+    else value = reader.varint()
+    column[i] = value
+    sum += value
+  }
+  return sum
+}
+
+/** Writes texts whole that are stored as what they have in common with the one before, and their own rest. */
+function expand(
+  reader: ByteReader,
+  { shared, own, ends }: { shared: NumberList; own: NumberList; ends: NumberList },
+  bytes: Buffer,
+  from: number,
+): void {
+  const { bytes: plain } = reader
+  let source = reader.at
+  let at = from
+  let last = at
+  ends.clear()
+  for (let i = 0; i < own.length; i++) {
+    const start = at
+    for (const end = last + (shared.values[i] as number); last < end; last++) {
+      bytes[at++] = bytes[last] as number
+    }
+    for (const end = source + (own.values[i] as number); source < end; source++) {
+      bytes[at++] = plain[source] as number
+    }
+    last = start
+    ends.push(at)
+  }
+  reader.at = source
+}
+
+/** All rows of a stretch have its key. */
+function placeKeys(places: Uint32Array): void {
+  let at = 0
+  let start = 0
+  for (let run = 0; run < RUNS.length; run++) {
+    const end = KEY_ENDS.values[run] as number
+    for (let left = RUNS.values[run] as number; left > 0; left--, at += PLACES) {
+      places[at] = start
+      places[at + 1] = end
+    }
+    start = end
+  }
+  assert(at === places.length, 'a block whose keys are for other rows')
+}
+
+function placeIds(places: Uint32Array, from: number): void {
+  let start = from
+  for (let row = 0; row < ID_ENDS.length; row++) {
+    const end = ID_ENDS.values[row] as number
+    places[row * PLACES + ID] = start
+    places[row * PLACES + ID + 1] = end
+    start = end
+  }
+}
+
+/** Where the last value ends. */
+function placeValues(places: Uint32Array, from: number): number {
+  let start = from
+  let end = from
+  for (let row = 0; row < VALUES.length; row++) {
+    const code = VALUES.values[row] as number
+    if (code > 0) {
+      start = end
+      end = start + code - 1
+    }
+    places[row * PLACES + VALUE] = start
+    places[row * PLACES + VALUE + 1] = end
+  }
+  return end
+}
+
+/** Of `RowBlock.#places`. */
+const PLACES = 6
+const ID = 2
+const VALUE = 4
+
+/** Columns of the block that is being read: one at a time, and reading does not wait for anything. */
+const RUNS = new NumberList()
+const KEY_SHARED = new NumberList()
+const KEY_OWN = new NumberList()
+const KEY_ENDS = new NumberList()
+const ID_SHARED = new NumberList()
+const ID_OWN = new NumberList()
+const ID_ENDS = new NumberList()
+const VALUES = new NumberList()
+
+const SHORT_BYTES = 64

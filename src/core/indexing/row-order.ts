@@ -6,33 +6,56 @@
  * document under equal keys share a place; they stay in the order they were emitted in. Blocks do
  * not hold sort keys: they are made again from the key text when a search needs some, which halves
  * the index on disk.
+ *
+ * In a tree of partitions the partition of the id, with its colon, stands before all that: the rows
+ * of a partition lie together, and `within` makes bounds that never leave them.
  */
 import type { Collation, Collator } from '../../base/collate/collator.ts'
 import { KeyWriter } from '../../base/collate/key-writer.ts'
-import type { RowBlock } from './row-block.ts'
+import type { RowBlock, RowFrame } from './row-block.ts'
 
 /** `id`: rows have no key and sort by document id alone. */
 export type TreeOrder = Collation | 'id'
 
-export class RowOrder {
+/** What those need who make bounds of keys. */
+export interface KeyOrder {
+  /** The beginning of the places of all rows with an equal key. */
+  sortKey(keyText: Uint8Array): Buffer
+  /** Where rows can lie at all; an absent end is open. */
+  readonly bounds: { readonly lower?: Buffer; readonly upper?: Buffer }
+}
+
+export class RowOrder implements KeyOrder {
+  readonly bounds: KeyOrder['bounds'] = {}
+  /** Rows are ordered by partition first. */
+  readonly isPartitioned: boolean
   readonly #collator: Collator
   readonly #order: TreeOrder
   readonly #scratch = new KeyWriter()
 
-  constructor(collator: Collator, order: TreeOrder) {
+  constructor(collator: Collator, order: TreeOrder, isPartitioned = false) {
     this.#collator = collator
     this.#order = order
+    this.isPartitioned = isPartitioned
+  }
+
+  /** The order of the rows of one partition. */
+  within(partition: string): KeyOrder {
+    const lower = Buffer.from(`${partition}:`)
+    const sortKey = (keyText: Uint8Array) => Buffer.concat([lower, this.sortKey(keyText)])
+    return { sortKey, bounds: { lower, upper: Buffer.from(`${partition};`) } }
   }
 
   /** Appends the place of a row that is not in a block yet; `id` is plain UTF-8. */
   appendPlace(out: KeyWriter, keyText: Uint8Array, id: Uint8Array): void {
+    if (this.isPartitioned) appendPartition(out, id)
     if (this.#order !== 'id') {
       this.#collator.append(out, keyText, 0, keyText.length, this.#order)
     }
     out.append(id)
   }
 
-  /** The same for a key that is part of other bytes. */
+  /** The same for a key that is part of other bytes, without partition and id. */
   appendPlaceOf(out: KeyWriter, bytes: Uint8Array, keyStart: number, keyEnd: number): void {
     if (this.#order !== 'id') this.#collator.append(out, bytes, keyStart, keyEnd, this.#order)
   }
@@ -41,6 +64,11 @@ export class RowOrder {
     this.#scratch.reset()
     this.appendPlace(this.#scratch, keyText, id)
     return this.#scratch.copy()
+  }
+
+  /** The place of a row from its texts as they stand in blocks of this frame. */
+  placeOfTexts(keyText: Buffer, idText: Buffer, frame: RowFrame): Buffer {
+    return this.place(keyText, frame.beforeId.length === 0 ? idText : idBytes(idText))
   }
 
   placeOf(block: RowBlock, row: number): Buffer {
@@ -94,12 +122,20 @@ export class RowOrder {
   #writePlace(block: RowBlock, row: number): void {
     const out = this.#scratch
     out.reset()
+    if (this.isPartitioned) appendPartition(out, idBytes(block.idText(row)))
     if (this.#order !== 'id') {
       const start = block.keyStart(row)
       this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.#order)
     }
     appendId(out, block, row)
   }
+}
+
+/** That of an id without a colon is all of it. */
+export function appendPartition(out: KeyWriter, id: Uint8Array): void {
+  const colon = id.indexOf(COLON)
+  out.append(id, 0, colon < 0 ? id.length : colon)
+  out.byte(COLON)
 }
 
 /** In the wire frame ids are JSON strings; nearly all of them have no escapes. */
@@ -128,4 +164,5 @@ export const afterPlace = (place: Uint8Array): Buffer => Buffer.concat([place, N
 const END_OF_IDS = Uint8Array.of(0xff)
 const NEXT = Uint8Array.of(0)
 const QUOTE = 0x22
+const COLON = 0x3a
 const BACKSLASH = 0x5c

@@ -44,6 +44,8 @@ export interface RowBatch {
   readonly slices: readonly RowSlice[]
   /** Undefined when all is said. */
   readonly next: ScanPosition | undefined
+  /** Rows of the tree before the bound where the first range of the batch begins (at its upper end in reverse). */
+  readonly before: number
 }
 
 export const startOfScan = (options: RowScanOptions): ScanPosition | undefined =>
@@ -56,18 +58,22 @@ export const startOfScan = (options: RowScanOptions): ScanPosition | undefined =
         limit: options.limit,
       }
 
-/** Rows before the first one given, in the direction of the scan. */
+/** Rows before the first one given, in the direction of the scan; `before` of its first batch says it too. */
 export function* scanOffset(
   nodes: NodeReader,
   root: TreeRoot,
   options: RowScanOptions,
 ): Steps<number> {
-  const total = root.entry.rows
   const first = options.ranges[0]
   if (first === undefined) return 0
   const bound = options.reverse ? first.upper : first.lower
-  if (bound === undefined) return Math.min(total, options.skip)
-  const before = yield* rowsBefore(nodes, root, bound)
+  if (bound === undefined) return Math.min(root.entry.rows, options.skip)
+  return offsetFrom(root, options, yield* rowsBefore(nodes, root, bound))
+}
+
+/** The same when it is known how many rows lie before the bound where the scan begins. */
+export function offsetFrom(root: TreeRoot, options: RowScanOptions, before: number): number {
+  const total = root.entry.rows
   return Math.min(total, (options.reverse ? total - before : before) + options.skip)
 }
 
@@ -84,7 +90,7 @@ export function* readRowBatch(
     else if (options.reverse) yield* takeBackward(nodes, batch, start)
     else yield* takeForward(nodes, batch, start)
   }
-  return { slices: batch.slices, next: batch.position }
+  return { slices: batch.slices, next: batch.position, before: batch.before ?? 0 }
 }
 
 /** The batch under construction and where the scan stands. */
@@ -93,6 +99,7 @@ class Batch {
   readonly #options: RowScanOptions
   /** Where the range before ended: ranges that follow each other closely begin from there. */
   ended: EndedRange | undefined
+  before: number | undefined
   #position: ScanPosition | undefined
   #bytesLeft: number
 
@@ -121,7 +128,7 @@ class Batch {
   take(slice: RowSlice): void {
     if (slice.from >= slice.to) return
     this.slices.push(slice)
-    this.#bytesLeft -= slice.block.text(slice.from, slice.to).length
+    this.#bytesLeft -= slice.block.textLength(slice.from, slice.to)
     const limit = this.at.limit - (slice.to - slice.from)
     this.#position = limit === 0 ? undefined : { ...this.at, limit, skip: 0 }
   }
@@ -187,6 +194,7 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
   if (skip > 0) {
     const first = lower === undefined ? 0 : yield* rowsBefore(nodes, root, lower)
     const end = upper === undefined ? root.entry.rows : yield* rowsBefore(nodes, root, upper)
+    batch.before ??= isReverse ? end : first
     if (end - first <= skip) {
       batch.skipRows(Math.max(0, end - first))
       return undefined
@@ -195,12 +203,22 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
     return { cursor, row: isReverse ? row + 1 : row }
   }
   if (!isReverse) {
-    if (lower === undefined) return { cursor, row: yield* cursor.seekRow(0) }
+    if (lower === undefined) {
+      batch.before ??= 0
+      return { cursor, row: yield* cursor.seekRow(0) }
+    }
     const near = yield* startAfter(nodes, batch, lower)
-    return near ?? { cursor, row: yield* cursor.seek(lower) }
+    if (near !== undefined) return near
+    const row = yield* cursor.seek(lower)
+    batch.before ??= cursor.rowNumber(row)
+    return { cursor, row }
   }
-  if (upper === undefined) return { cursor, row: (yield* cursor.seekRow(root.entry.rows - 1)) + 1 }
+  if (upper === undefined) {
+    batch.before ??= root.entry.rows
+    return { cursor, row: (yield* cursor.seekRow(root.entry.rows - 1)) + 1 }
+  }
   const row = yield* cursor.seek(upper)
+  batch.before ??= cursor.rowNumber(row)
   if (row > 0) return { cursor, row }
   return (yield* cursor.previous()) ? { cursor, row: cursor.block.count } : undefined
 }

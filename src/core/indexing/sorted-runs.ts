@@ -4,10 +4,9 @@
  * it; anything else under run keys is left over from a build that died and is cleared.
  */
 import { assert } from '../../base/assert.ts'
+import { KeyWriter } from '../../base/collate/key-writer.ts'
 import type { Store } from '../../engine/engine.ts'
 import { runChunkKey } from './index-keys.ts'
-import type { IndexTree } from './index-tree.ts'
-import { frameLength } from './row-block.ts'
 import { compareRecords, RECORD_HEADER_LENGTH, recordLength } from './row-records.ts'
 
 /** Writes the records of one run; they come tree by tree, in order. */
@@ -17,8 +16,7 @@ export class RunWriter {
   readonly #valueBytesMax: number
   #tree = -1
   #chunk = 0
-  #records: Buffer[] = []
-  #recordBytes = 0
+  readonly #records = new KeyWriter(CHUNK_BYTES)
   #waiting: { key: Buffer; value: Buffer }[] = []
   #waitingBytes = 0
 
@@ -28,11 +26,10 @@ export class RunWriter {
     this.#valueBytesMax = valueBytesMax
   }
 
-  /** The record's bytes must stay as they are until the writer is full or finished. */
-  add(tree: number, record: Buffer): void {
-    if (tree !== this.#tree || this.#recordBytes + record.length > CHUNK_BYTES) this.#cut(tree)
-    this.#records.push(record)
-    this.#recordBytes += record.length
+  /** Adds the record bytes[0, length). */
+  add(tree: number, bytes: Buffer, length = bytes.length): void {
+    if (tree !== this.#tree || this.#records.length + length > CHUNK_BYTES) this.#cut(tree)
+    this.#records.append(bytes, 0, length)
   }
 
   get isFull(): boolean {
@@ -55,14 +52,13 @@ export class RunWriter {
   }
 
   #cut(nextTree: number): void {
-    const bytes = Buffer.concat(this.#records, this.#recordBytes)
+    const bytes = this.#records.copy()
     for (let at = 0; at < bytes.length; at += this.#valueBytesMax) {
       const value = bytes.subarray(at, at + this.#valueBytesMax)
       this.#waiting.push({ key: runChunkKey(this.#run, this.#tree, this.#chunk++), value })
     }
     this.#waitingBytes += bytes.length
-    this.#records = []
-    this.#recordBytes = 0
+    this.#records.reset()
     if (nextTree !== this.#tree) this.#chunk = 0
     this.#tree = nextTree
   }
@@ -73,25 +69,23 @@ class RunReader {
   readonly #store: Store
   readonly #run: number
   readonly #tree: number
-  readonly #around: number
   #chunk = 0
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   /** The record at hand; undefined at the end. */
   record: Buffer | undefined
 
-  constructor(store: Store, run: number, tree: number, around: number) {
+  constructor(store: Store, run: number, tree: number) {
     this.#store = store
     this.#run = run
     this.#tree = tree
-    this.#around = around
   }
 
   /** Goes to the next record if all of it is in memory; false means `load` must be awaited. */
   advance(): boolean {
     const left = this.#bytes.length - this.#at
     if (left < RECORD_HEADER_LENGTH) return false
-    const length = recordLength(this.#bytes, this.#at, this.#around)
+    const length = recordLength(this.#bytes, this.#at)
     if (left < length) return false
     this.record = this.#bytes.subarray(this.#at, this.#at + length)
     this.#at += length
@@ -118,13 +112,11 @@ class RunReader {
 export async function* mergeRuns(
   store: Store,
   runs: readonly number[],
-  trees: readonly IndexTree[],
   tree: number,
 ): AsyncGenerator<Buffer[]> {
-  const around = frameLength((trees[tree] as IndexTree).frame)
   const readers: RunReader[] = []
   for (const run of runs) {
-    const reader = new RunReader(store, run, tree, around)
+    const reader = new RunReader(store, run, tree)
     await reader.load()
     if (reader.record !== undefined) readers.push(reader)
   }

@@ -5,27 +5,24 @@
  */
 
 import { type BlockSize, BRANCH_CHILDREN_MIN } from './block-size.ts'
+import { BlockWriter } from './block-writer.ts'
 import { type ChildEntry, encodeBranch, entryLength, shortestSeparator } from './branch-node.ts'
 import type { IndexTree, TreeRoot } from './index-tree.ts'
 import type { NodeSink } from './node-sink.ts'
-import { packNode, packNodeAside } from './node-store.ts'
+import { plainNode } from './node-store.ts'
 import { reduceNodes } from './reduce-nodes.ts'
-import { BlockWriter, RowBlock } from './row-block.ts'
-import { RECORD_HEADER_LENGTH, readNumber } from './row-records.ts'
+import type { ReduceJob } from './reducer.ts'
+import { RowBlock } from './row-block.ts'
+import type { RowPieces } from './row-pieces.ts'
 
 export class TreeBuilder {
   readonly #tree: IndexTree
   readonly #sink: NodeSink
   readonly #size: BlockSize
-  readonly #writer: BlockWriter
-  /** Used again for every row. */
-  readonly #lengths = { id: 0, key: 0, value: 0 }
+  readonly #writer = new BlockWriter()
   /** Finished blocks that are not compressed, reduced and written yet. */
   #blocks: { separator: Buffer; payload: Buffer; rows: number }[] = []
   #separator: Buffer = Buffer.alloc(0)
-  #lastBytes: Buffer = Buffer.alloc(0)
-  #lastStart = 0
-  #lastEnd = 0
   /** Entries that wait for a parent, by level. */
   readonly #levels: ChildEntry[][] = []
 
@@ -33,32 +30,22 @@ export class TreeBuilder {
     this.#tree = tree
     this.#sink = sink
     this.#size = size
-    this.#writer = new BlockWriter(tree.frame)
   }
 
   get isFull(): boolean {
     return this.#blocks.length >= BLOCKS_WAITING_MAX
   }
 
-  /** Adds a record (row-records.ts); its bytes must stay as they are until the next one was added. */
-  add(bytes: Buffer, offset: number, length: number): void {
-    const start = offset + RECORD_HEADER_LENGTH
-    const end = start + readNumber(bytes, offset)
-    const textEnd = offset + length
+  /** Adds a row; the bytes of its pieces must stay as they are until the next flush. */
+  add(row: RowPieces): void {
     const writer = this.#writer
-    if (writer.count > 0 && writer.byteLength + textEnd - end > this.#size.payloadBytes) {
-      this.#cut()
-      const last = this.#lastBytes.subarray(this.#lastStart, this.#lastEnd)
-      this.#separator = shortestSeparator(last, bytes.subarray(start, end))
+    if (writer.count > 0 && writer.byteLength + row.valueLength > this.#size.payloadBytes) {
+      this.#cut(row)
     }
-    const lengths = this.#lengths
-    lengths.id = readNumber(bytes, offset + 4)
-    lengths.key = readNumber(bytes, offset + 8)
-    lengths.value = readNumber(bytes, offset + 12)
-    writer.addRowAt(bytes, end, textEnd, lengths)
-    this.#lastBytes = bytes
-    this.#lastStart = start
-    this.#lastEnd = end
+    if (row.hasSameKey && writer.count > 0) writer.repeatKey()
+    else writer.addKey(row.keyBytes, row.keyStart, row.keyEnd)
+    writer.addId(row.idBytes, row.idStart, row.idEnd)
+    writer.addValue(row.valueBytes, row.valueStart, row.valueEnd)
   }
 
   async flush(): Promise<void> {
@@ -69,7 +56,7 @@ export class TreeBuilder {
 
   /** The root's entry and height; undefined when there were no rows. */
   async finish(): Promise<Omit<TreeRoot, 'incarnation'> | undefined> {
-    if (this.#writer.count > 0) this.#cut()
+    if (this.#writer.count > 0) this.#cut(undefined)
     await this.#finishBlocks()
     await this.#raise(true)
     await this.#sink.drain()
@@ -78,21 +65,32 @@ export class TreeBuilder {
     return entry === undefined ? undefined : { height, entry }
   }
 
-  #cut(): void {
-    const rows = this.#writer.count
-    this.#blocks.push({ separator: this.#separator, payload: this.#writer.finish(), rows })
+  /** Ends the block; `next` is the first row of the one after it. */
+  #cut(next: RowPieces | undefined): void {
+    const { order, frame } = this.#tree
+    const writer = this.#writer
+    const rows = writer.count
+    const separator = this.#separator
+    if (next !== undefined) {
+      const last = order.placeOfTexts(writer.lastKey, writer.lastId, frame)
+      this.#separator = shortestSeparator(
+        last,
+        order.placeOfTexts(next.keyText, next.idText, frame),
+      )
+    }
+    this.#blocks.push({ separator, payload: writer.finish(), rows })
   }
 
   async #finishBlocks(): Promise<void> {
     const blocks = this.#blocks
     if (blocks.length === 0) return
     this.#blocks = []
-    const packing = Promise.all(blocks.map(block => packNodeAside(block.payload, true)))
-    const reducing = reduceNodes(this.#tree, () =>
-      blocks.map(({ payload, rows }) => {
-        return { rows: { block: new RowBlock(payload, this.#tree.frame), from: 0, to: rows } }
-      }),
-    )
+    const packing = Promise.all(blocks.map(block => this.#size.packer.packAside(block.payload)))
+    const jobs: ReduceJob[] = []
+    const reducing = reduceNodes(this.#tree, () => {
+      if (jobs.length === 0) jobs.push(...blocks.map(({ payload }) => this.#jobOf(payload)))
+      return jobs
+    })
     const [packed, reductions] = await Promise.all([packing, reducing])
     const entries = blocks.map(({ separator, payload, rows }, i): ChildEntry => {
       const stored = packed[i] as Buffer
@@ -100,6 +98,11 @@ export class TreeBuilder {
       return { separator, node: this.#sink.put(stored), rows, reductions: reductions[i] ?? [] }
     })
     this.#level(0).push(...entries)
+  }
+
+  #jobOf(payload: Buffer): ReduceJob {
+    const block = new RowBlock(payload, this.#tree.frame)
+    return { rows: { block, from: 0, to: block.count } }
   }
 
   /** Makes parents of all full sets of children, or of all there are when the tree ends here. */
@@ -119,7 +122,7 @@ export class TreeBuilder {
     )
     return sets.map((set, i) => ({
       separator: (set[0] as ChildEntry).separator,
-      node: this.#sink.put(packNode(encodeBranch(set), false)),
+      node: this.#sink.put(plainNode(encodeBranch(set))),
       rows: set.reduce((sum, child) => sum + child.rows, 0),
       reductions: reductions[i] ?? [],
     }))

@@ -43,6 +43,13 @@ export class TreeCursor {
     return undefined
   }
 
+  /** The number of a row of this block within the tree, counted from 0. */
+  rowNumber(row: number): number {
+    let number = row
+    for (const { branch, child } of this.#path) number += branch.rowsBefore(child)
+    return number
+  }
+
   /**
    * Goes to the block with the first row at or after `place`; gives that row, which may be one
    * behind the last.
@@ -133,6 +140,7 @@ export function* partsBetween(
   const parts: ReducePart[] = []
   const { rows, reductions } = root.entry
   const whole: ReducePart = { count: rows, reduction: reducer => reductions[reducer] as Buffer }
+  if (lower === undefined && upper === undefined) return [whole]
   yield* collectParts(
     { nodes, parts },
     { node: root.entry.node, level: root.height, whole, lower, upper },
@@ -153,10 +161,6 @@ function* collectParts(
   into: { nodes: NodeReader; parts: ReducePart[] },
   { node, level, whole, lower, upper }: Stretch,
 ): Steps<void> {
-  if (lower === undefined && upper === undefined) {
-    into.parts.push(whole)
-    return
-  }
   if (level === 0) {
     const block = yield* into.nodes.block(node)
     const { order } = into.nodes.tree
@@ -170,13 +174,18 @@ function* collectParts(
   const first = lower === undefined ? 0 : branch.childBefore(lower)
   const last = upper === undefined ? branch.count - 1 : branch.childBefore(upper)
   for (let child = first; child <= last; child++) {
-    yield* collectParts(into, {
-      node: branch.node(child),
-      level: level - 1,
-      whole: { count: branch.rows(child), reduction: reducer => branch.reduction(child, reducer) },
-      lower: child === first ? lower : undefined,
-      upper: child === last ? upper : undefined,
-    })
+    const all: ReducePart = {
+      count: branch.rows(child),
+      reduction: reducer => branch.reduction(child, reducer),
+    }
+    const from = child === first ? lower : undefined
+    const to = child === last ? upper : undefined
+    // Nearly all lie wholly inside, and are not gone down to.
+    if (from === undefined && to === undefined) into.parts.push(all)
+    else {
+      const node = branch.node(child)
+      yield* collectParts(into, { node, level: level - 1, whole: all, lower: from, upper: to })
+    }
   }
 }
 

@@ -10,6 +10,7 @@
  */
 import type { Steps } from '../../engine/engine.ts'
 import { type BlockSize, BRANCH_CHILDREN_MIN } from './block-size.ts'
+import { BlockWriter } from './block-writer.ts'
 import {
   type BranchNode,
   type ChildEntry,
@@ -18,9 +19,10 @@ import {
   shortestSeparator,
 } from './branch-node.ts'
 import type { IndexTree, TreeRoot } from './index-tree.ts'
-import { type NodeReader, packNode, packNodeAside } from './node-store.ts'
+import { type NodeReader, plainNode } from './node-store.ts'
+import type { BlockPacker } from './pack-block.ts'
 import { reduceNodes } from './reduce-nodes.ts'
-import { BlockWriter, RowBlock, type RowLengths, type RowSlice } from './row-block.ts'
+import { RowBlock, type RowSlice } from './row-block.ts'
 
 /** All rows at a place become these; none removes them. */
 export interface PlaceEdit {
@@ -28,10 +30,11 @@ export interface PlaceEdit {
   readonly rows: readonly NewRow[]
 }
 
-/** The framed text of a row. */
+/** The texts of a row as they stand in blocks. */
 export interface NewRow {
-  readonly text: Buffer
-  readonly lengths: RowLengths
+  readonly idText: Buffer
+  readonly keyText: Buffer
+  readonly valueText: Buffer
 }
 
 export interface UpdatePlan {
@@ -48,6 +51,8 @@ interface PlannedBlock {
   readonly kind: 'block'
   readonly separator: Buffer
   readonly block: RowBlock
+  /** The block as it will be stored, before compression. */
+  readonly plain: Buffer
 }
 
 interface PlannedBranch {
@@ -222,8 +227,8 @@ class Planner {
     })
   }
 
-  #remove(node: number, { bytes }: RowBlock | BranchNode): void {
-    this.#removed.push({ node, length: bytes.length })
+  #remove(node: number, { plainLength: length }: RowBlock | BranchNode): void {
+    this.#removed.push({ node, length })
   }
 }
 
@@ -286,13 +291,14 @@ class PendingRows {
   addSlice(slice: RowSlice): void {
     if (slice.from >= slice.to) return
     this.#pieces.push(slice)
-    this.#bytes += slice.block.text(slice.from, slice.to).length
+    const { plainLength, count } = slice.block
+    this.#bytes += Math.ceil((plainLength * (slice.to - slice.from)) / count)
   }
 
   addRows(rows: readonly NewRow[]): void {
     for (const row of rows) {
       this.#pieces.push(row)
-      this.#bytes += row.text.length
+      this.#bytes += row.idText.length + row.keyText.length + row.valueText.length
     }
   }
 
@@ -327,27 +333,23 @@ class PendingRows {
     const pieceCount = Math.max(1, Math.ceil(this.#bytes / this.#size.payloadBytes))
     const bytesEach = this.#bytes / pieceCount
     const blocks: PlannedBlock[] = []
-    const writer = new BlockWriter(this.#tree.frame)
+    const writer = new BlockWriter()
     const finish = () => {
       if (writer.count === 0) return
-      const block = new RowBlock(writer.finish(), this.#tree.frame)
-      blocks.push({
-        kind: 'block',
-        separator: this.#separatorBetween(blocks[blocks.length - 1], block),
-        block,
-      })
+      const plain = writer.finish()
+      const block = new RowBlock(plain, this.#tree.frame)
+      const separator = this.#separatorBetween(blocks[blocks.length - 1], block)
+      blocks.push({ kind: 'block', separator, block, plain })
     }
     for (const piece of this.#pieces) {
-      if ('text' in piece) {
-        writer.addRow(piece.text, piece.lengths)
+      if ('idText' in piece) {
+        addNewRow(writer, piece)
         if (writer.byteLength >= bytesEach) finish()
         continue
       }
-      for (let from = piece.from; from < piece.to; ) {
-        const to = rowsUpTo(piece, from, bytesEach - writer.byteLength)
-        writer.addSlice({ block: piece.block, from, to })
+      for (let row = piece.from; row < piece.to; row++) {
+        writer.addRowOf(piece, row)
         if (writer.byteLength >= bytesEach) finish()
-        from = to
       }
     }
     finish()
@@ -362,22 +364,20 @@ class PendingRows {
   }
 }
 
-/** The end of the rows from `from` on that take about so many bytes, at least one row. */
-function rowsUpTo({ block, to }: RowSlice, from: number, bytes: number): number {
-  let low = from + 1
-  let high = to
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if (block.text(from, middle).length <= bytes) low = middle
-    else high = middle - 1
-  }
-  return low
+function addNewRow(writer: BlockWriter, { idText, keyText, valueText }: NewRow): void {
+  writer.addKey(keyText, 0, keyText.length)
+  writer.addId(idText, 0, idText.length)
+  writer.addValue(valueText, 0, valueText.length)
 }
 
 /** A document that changed often has the same rows as before. */
 function hasSameRows(block: RowBlock, from: number, to: number, rows: readonly NewRow[]): boolean {
   if (rows.length !== to - from) return false
-  return rows.every((row, i) => block.text(from + i, from + i + 1).equals(row.text))
+  // Rows at one place have one id, and keys that sort alike.
+  return rows.every(
+    ({ keyText, valueText }, i) =>
+      block.valueText(from + i).equals(valueText) && block.keyText(from + i).equals(keyText),
+  )
 }
 
 export interface FinishedUpdate {
@@ -398,10 +398,14 @@ export async function finishUpdate(
   const done = new Map<PlannedChild, ChildEntry>()
   const nodes: { node: number; packed: Buffer }[] = []
   for (const planned of levels) {
-    for (const { child, entry, packed } of await finishLevel(tree, planned, done, allocate)) {
+    const { packer } = size
+    for (const { child, entry, packed } of await finishLevel(
+      { tree, packer, done, allocate },
+      planned,
+    )) {
       done.set(child, entry)
       nodes.push({ node: entry.node, packed })
-      if (child.kind === 'block') size.learn(child.block.bytes.length, packed.length)
+      if (child.kind === 'block') size.learn(child.plain.length, packed.length)
     }
   }
   const top = plan.top
@@ -420,11 +424,17 @@ function collectPlanned(child: PlannedChild | undefined, levels: Planned[][]): v
   if (child.kind === 'branch') for (const one of child.children) collectPlanned(one, levels)
 }
 
+interface LevelParts {
+  readonly tree: IndexTree
+  readonly packer: BlockPacker
+  /** The levels below. */
+  readonly done: ReadonlyMap<PlannedChild, ChildEntry>
+  readonly allocate: () => number
+}
+
 async function finishLevel(
-  tree: IndexTree,
+  { tree, packer, done, allocate }: LevelParts,
   planned: readonly Planned[],
-  done: ReadonlyMap<PlannedChild, ChildEntry>,
-  allocate: () => number,
 ): Promise<{ child: Planned; entry: ChildEntry; packed: Buffer }[]> {
   const childrenOf = (branch: PlannedBranch): ChildEntry[] =>
     branch.children.map(child => ('kind' in child ? (done.get(child) as ChildEntry) : child))
@@ -436,7 +446,8 @@ async function finishLevel(
     ),
   )
   // Few nodes are packed at once, many on the thread pool.
-  const pack = planned.length > PACKED_HERE_MAX ? packNodeAside : packNode
+  const pack = (plain: Buffer): Buffer | Promise<Buffer> =>
+    planned.length > PACKED_HERE_MAX ? packer.packAside(plain) : packer.pack(plain)
   return await Promise.all(
     planned.map(async (child, i) => {
       const isBlock = child.kind === 'block'
@@ -447,7 +458,7 @@ async function finishLevel(
         rows: isBlock ? child.block.count : children.reduce((sum, one) => sum + one.rows, 0),
         reductions: reductions[i] ?? [],
       }
-      const packed = await pack(isBlock ? child.block.bytes : encodeBranch(children), isBlock)
+      const packed = isBlock ? await pack(child.plain) : plainNode(encodeBranch(children))
       return { child, entry, packed }
     }),
   )

@@ -18,6 +18,7 @@ import type { IndexCatalog } from './index-catalog.ts'
 import type { IndexKind } from './index-kind.ts'
 import { IndexProgressReport, type ProgressParts } from './index-progress.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
+import { documentRows, type MappedRows, packRows } from './mapped-rows.ts'
 import type { OpenIndex } from './open-indexes.ts'
 
 /** Documents mapped in one call; their records' bytes are bounded by `readChanges`. */
@@ -73,7 +74,7 @@ async function buildFirst(parts: UpdateParts, head: Head): Promise<IndexProgress
   const purgeSeq = saved.seq === 0 ? head.purgeSeq : saved.purgeSeq
   await report(parts, saved.seq, async add => {
     for await (const step of mappedChanges(parts, saved.seq, build.untilSeq)) {
-      await build.add(step.rows, { seq: step.seq, purgeSeq })
+      await build.addMapped(step.mapped, step.rowless, { seq: step.seq, purgeSeq })
       add(step.changes)
     }
     await build.finish()
@@ -89,7 +90,9 @@ async function follow(parts: UpdateParts, from: IndexProgress, head: Head): Prom
   let reached = seq
   await report(parts, seq, async add => {
     for await (const step of mappedChanges(parts, seq, head.updateSeq)) {
-      await index.update(step.rows, { seq: step.seq, purgeSeq })
+      const rows = documentRows(step.mapped)
+      for (const id of step.rowless) rows.push(rowless(id, parts.open.kind))
+      await index.update(rows, { seq: step.seq, purgeSeq })
       reached = step.seq
       add(step.changes)
     }
@@ -151,7 +154,9 @@ const rowless = (id: string, { trees }: IndexKind): DocumentRows => ({
 const NONE: DocumentRows['rows'][number] = []
 
 interface MappedStep {
-  readonly rows: readonly DocumentRows[]
+  readonly mapped: MappedRows
+  /** Documents that have no rows, or none any more. */
+  readonly rowless: readonly string[]
   /** How far the index has come with these. */
   readonly seq: number
   readonly changes: number
@@ -207,7 +212,6 @@ async function readBatch(
 }
 
 async function mapBatch(kind: IndexKind, { live, others, seq }: ReadBatch): Promise<MappedStep> {
-  const rows = live.length === 0 ? [] : await kind.rowsOf(live)
-  for (const id of others) rows.push(rowless(id, kind))
-  return { rows, seq, changes: rows.length }
+  const mapped = live.length === 0 ? packRows([], kind.trees.length) : await kind.rowsOf(live)
+  return { mapped, rowless: others, seq, changes: live.length + others.length }
 }

@@ -6,14 +6,15 @@
  */
 import { createHash } from 'node:crypto'
 import type { StoredDocument } from '../database/stored-document.ts'
-import type { DesignDocument } from '../document/design-document.ts'
+import { type DesignDocument, scopeOf } from '../document/design-document.ts'
 import type {
   IndexKind,
   IndexKindMaker,
   IndexDefinition as KindDefinition,
 } from '../indexing/index-kind.ts'
-import type { DocumentRows, EmittedRow } from '../indexing/index-rows.ts'
+import type { EmittedRow } from '../indexing/index-rows.ts'
 import type { TreeDefinition } from '../indexing/index-tree.ts'
+import { type MappedRows, packRows } from '../indexing/mapped-rows.ts'
 import type { ReduceJob, Reducer } from '../indexing/reducer.ts'
 import { parseFieldPath } from './field-path.ts'
 import type { JsonIndex, TextIndex } from './index-definition.ts'
@@ -40,7 +41,7 @@ export class MangoMaker implements IndexKindMaker {
   }
 
   signatureOf({ views, indexes = {}, options }: DesignDocument): string {
-    const parts = [FORMAT, [...views], indexes, options.partitioned ?? null]
+    const parts = [FORMAT, [...views], indexes, scopeOf(options)]
     return createHash('md5').update(JSON.stringify(parts)).digest('hex')
   }
 
@@ -85,7 +86,9 @@ export class MangoKind implements IndexKind {
     const settings = { compare: compare() }
     this.#keys = json.map(index => compileIndexKey(index, settings))
     this.#textRows = text.map(index => compileTextRows(index, settings))
-    this.trees = [...json.map(() => KEY_TREE), ...text.flatMap(() => [TERM_TREE, VALUE_TREE])]
+    const partitioned = design.options.partitioned === true
+    const keyTree = { ...KEY_TREE, partitioned }
+    this.trees = [...json.map(() => keyTree), ...text.flatMap(() => [TERM_TREE, VALUE_TREE])]
     const reducer = { number: 0, reducer: COUNT }
     this.views = new Map(json.map(({ name }, tree) => [name, { tree, reducer }]))
     const first = json.length
@@ -95,8 +98,8 @@ export class MangoKind implements IndexKind {
     this.#wanted = wantedBy(json, text)
   }
 
-  async rowsOf(documents: readonly StoredDocument[]): Promise<DocumentRows[]> {
-    return documents.map(stored => {
+  async rowsOf(documents: readonly StoredDocument[]): Promise<MappedRows> {
+    const rows = documents.map(stored => {
       const document = selectorDocument(stored, this.#wanted)
       const rows: (readonly EmittedRow[])[] = this.#keys.map(keyOf => {
         const key = keyOf(document)
@@ -105,6 +108,7 @@ export class MangoKind implements IndexKind {
       for (const rowsOf of this.#textRows) rows.push(...rowsOf(document))
       return { id: stored.id, rows }
     })
+    return packRows(rows, this.trees.length)
   }
 }
 

@@ -4,6 +4,7 @@
  *
  * Every member is either understood or refused. Failure('mango_invalid') with CouchDB's words.
  */
+import { validatePartition } from '../document/document-id.ts'
 import { type Bookmark, decodeBookmark, invalidBookmark, NO_BOOKMARK } from './bookmark.ts'
 import { parseFieldPath } from './field-path.ts'
 import { isInteger, isJsonArray, type JsonObject, type JsonValue, member } from './json-value.ts'
@@ -68,7 +69,7 @@ export function parseFindOptions(
     skip: option('skip', parseNaturalNumber, 0),
     sort: option('sort', parseSort, []),
     fields: option('fields', parseFieldNames, []),
-    partition: option('partition', parseString, settings.partition ?? ''),
+    partition: option('partition', parsePartition, settings.partition ?? ''),
     readQuorum: option('r', parsePositiveNumber, 1),
     conflicts: option('conflicts', parseBoolean, false),
     stale: option('stale', parseStale, false),
@@ -165,6 +166,13 @@ export function parseBoolean(json: JsonValue): boolean {
 export function parseString(json: JsonValue): string {
   if (typeof json === 'string') return json
   throw mangoFailure('invalid_string', `A string is needed here, not: ${printTerm(json)}`)
+}
+
+/** Empty: all of them. */
+function parsePartition(json: JsonValue): string {
+  const partition = parseString(json)
+  if (partition !== '') validatePartition(partition)
+  return partition
 }
 
 /** `ok`, `false` or false. CouchDB crashes on others; we say what is wrong. */

@@ -23,18 +23,21 @@ export type VisitRow = (row: {
   readonly valueEnd: number
 }) => void
 
+/** What the maps of a batch answered, and where things are in it; in documents the views are in order. */
 export class MappedBatch {
   readonly bytes: Buffer
   readonly throws: readonly MapThrow[]
-  readonly rowCount: number
+  /** For each document and in it for each view: how many rows there are up to here. */
+  readonly rowEnds: Uint32Array
+  /** Four numbers a row: where its key begins and ends in `bytes`, and where its value does. */
+  readonly places: Uint32Array
   readonly #viewCount: number
 
   /** Throws a GrammarError if the bytes are not what the map of so many documents answers. */
   constructor(bytes: Buffer, documentCount: number, viewCount: number) {
-    this.bytes = bytes
-    this.#viewCount = viewCount
+    const rowEnds = new Uint32Array(documentCount * viewCount)
+    const rows = new RowPlaces(bytes)
     const throws: MapThrow[] = []
-    let rowCount = 0
     let slot = 0
     for (let at = 0; at < bytes.length; slot++) {
       if (bytes[at] === NAK) {
@@ -42,42 +45,85 @@ export class MappedBatch {
         const message = parseText(bytes, at + 1, end)
         throws.push({ document: Math.floor(slot / viewCount), view: slot % viewCount, message })
         at = end + 1
-        continue
-      }
-      while (bytes[at] !== GS) {
-        const keyEnd = find(bytes, US, at)
-        at = find(bytes, RS, keyEnd) + 1
-        if (at >= bytes.length) throw new GrammarError('rows without an end')
-        rowCount++
-      }
-      at++
+      } else at = rows.read(at)
+      rowEnds[slot] = rows.count
     }
-    if (slot !== documentCount * viewCount) throw new GrammarError('not one answer per view')
+    if (slot !== rowEnds.length) throw new GrammarError('not one answer per view')
+    this.bytes = bytes
+    this.#viewCount = viewCount
     this.throws = throws
-    this.rowCount = rowCount
+    this.rowEnds = rowEnds
+    this.places = rows.taken()
+  }
+
+  get rowCount(): number {
+    return this.places.length / PLACES_PER_ROW
   }
 
   /** Visits all rows, documents in order and views in order. The row object is used again. */
   forEachRow(visit: VisitRow): void {
-    const { bytes } = this
-    const row = { document: 0, view: 0, start: 0, keyEnd: 0, valueEnd: 0 }
-    for (let at = 0; at < bytes.length; ) {
-      if (bytes[at] === NAK) at = bytes.indexOf(GS, at)
-      while (bytes[at] !== GS) {
-        row.start = at
-        row.keyEnd = find(bytes, US, at)
-        row.valueEnd = find(bytes, RS, row.keyEnd)
-        at = row.valueEnd + 1
-        visit(row)
+    const { places, rowEnds } = this
+    const seen = { document: 0, view: 0, start: 0, keyEnd: 0, valueEnd: 0 }
+    let row = 0
+    for (let slot = 0; slot < rowEnds.length; slot++) {
+      seen.document = Math.floor(slot / this.#viewCount)
+      seen.view = slot % this.#viewCount
+      for (const end = rowEnds[slot] as number; row < end; row++) {
+        const at = row * PLACES_PER_ROW
+        seen.start = places[at] as number
+        seen.keyEnd = places[at + 1] as number
+        seen.valueEnd = places[at + 3] as number
+        visit(seen)
       }
-      at++
-      row.view++
-      if (row.view < this.#viewCount) continue
-      row.view = 0
-      row.document++
     }
   }
 }
+
+/** Finds rows one after the other. */
+class RowPlaces {
+  readonly #bytes: Buffer
+  #places = new Uint32Array(1024)
+  #length = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  get count(): number {
+    return this.#length / PLACES_PER_ROW
+  }
+
+  /** Reads the rows from `start` on up to the end of their group; answers where the next group begins. */
+  read(start: number): number {
+    const bytes = this.#bytes
+    let at = start
+    while (bytes[at] !== GS) {
+      if (this.#length === this.#places.length) this.#grow()
+      const places = this.#places
+      const keyEnd = find(bytes, US, at)
+      const valueEnd = find(bytes, RS, keyEnd)
+      places[this.#length++] = at
+      places[this.#length++] = keyEnd
+      places[this.#length++] = keyEnd + 1
+      places[this.#length++] = valueEnd
+      at = valueEnd + 1
+      if (at >= bytes.length) throw new GrammarError('rows without an end')
+    }
+    return at + 1
+  }
+
+  taken(): Uint32Array {
+    return this.#places.subarray(0, this.#length)
+  }
+
+  #grow(): void {
+    const grown = new Uint32Array(this.#places.length * 2)
+    grown.set(this.#places)
+    this.#places = grown
+  }
+}
+
+const PLACES_PER_ROW = 4
 
 export type ReplyItem =
   | { readonly ok: true; readonly text: Buffer }

@@ -134,8 +134,9 @@ export class SandboxPool {
       clearTimeout(waiter.timer)
       waiter.resolve(this.#lease(child, waiter.databaseKey))
     }
-    const wanted = this.#waiters.length - this.#starting
-    for (let i = 0; i < wanted && this.#hasRoom(); i++) void this.#startOne()
+    for (const { databaseKey } of this.#waiters.slice(this.#starting)) {
+      if (this.#hasRoomFor(databaseKey)) void this.#startOne()
+    }
   }
 
   /** The first in line, or for a moment one whose process is idle: a change of database is dear. */
@@ -157,19 +158,37 @@ export class SandboxPool {
       this.#idle.splice(this.#idle.indexOf(chosen), 1)
       return chosen.isAlive ? chosen : this.#takeIdle(databaseKey, environmentKey)
     }
-    if (!this.#spare?.isAlive || !this.#hasRoom()) return undefined
+    if (!this.#spare?.isAlive || !this.#hasRoomFor(databaseKey)) return undefined
     const spare = this.#spare
     this.#spare = undefined
     return spare
   }
 
-  /** Whether one more process may serve, after the longest idle one made room if need be. */
-  #hasRoom(): boolean {
+  /**
+   * Whether one more process may serve this database, after a long idle one of another made room if need be. Databases
+   * that have processes take one from others only while those have two more: else each would take the other's in turn.
+   */
+  #hasRoomFor(databaseKey: string): boolean {
     const serving = this.#idle.length + this.#leased.size + this.#starting
     if (serving < this.#options.processesMax) return true
-    const oldest = this.#idle.shift()
-    oldest?.kill()
-    return oldest !== undefined
+    const own = this.#countOf(databaseKey)
+    const at = this.#idle.findIndex(
+      child => own === 0 || this.#countOf(child.databaseKey) >= own + 2,
+    )
+    const [given] = at < 0 ? [] : this.#idle.splice(at, 1)
+    given?.kill()
+    return given !== undefined
+  }
+
+  #countOf(databaseKey: string | undefined): number {
+    const isOf = (child: SandboxChild): boolean => child.databaseKey === databaseKey
+    return this.#idle.filter(isOf).length + [...this.#leased].filter(isOf).length
+  }
+
+  /** Those who have no process at all come first to one that was started. */
+  #takeWaiter(): Waiter | undefined {
+    const at = this.#waiters.findIndex(({ databaseKey }) => this.#countOf(databaseKey) === 0)
+    return this.#waiters.splice(Math.max(at, 0), 1)[0]
   }
 
   #lease(child: SandboxChild, databaseKey: string): SandboxChild {
@@ -185,7 +204,7 @@ export class SandboxPool {
     try {
       const child = await this.#start()
       this.#starting--
-      const waiter = this.#waiters.shift()
+      const waiter = this.#takeWaiter()
       if (waiter === undefined) {
         // Who waited was served meanwhile: keep it warm.
         this.#keepSpare(child)

@@ -14,6 +14,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -56,24 +57,47 @@ export function findDeno(): string | undefined {
   }
 }
 
-/** Writes the program into a folder of its own; undefined where Deno has no build. */
-export function prepareRuntime(options: RuntimeOptions): SandboxRuntime | undefined {
+export interface ProgramOptions extends RuntimeOptions {
+  /** Of the folder's name. */
+  readonly prefix: string
+  /** What the folder has, by name: a text, or a copy of another file. One of them is the program. */
+  readonly files: Readonly<Record<string, { readonly text: string } | { readonly copyOf: string }>>
+  readonly program: string
+  /** The program may read its own folder. */
+  readonly readsFolder?: boolean
+}
+
+/** Writes the program for functions into a folder of its own; undefined where Deno has no build. */
+export const prepareRuntime = (options: RuntimeOptions): SandboxRuntime | undefined =>
+  prepareProgram({
+    ...options,
+    prefix: 'gurney-sandbox-',
+    files: { 'program.mjs': { text: programText({ heapBytesMax: options.heapBytesMax }) } },
+    program: 'program.mjs',
+  })
+
+/** The same for any program that speaks in frames (`frame-reader.ts`). */
+export function prepareProgram(options: ProgramOptions): SandboxRuntime | undefined {
   const deno = options.runtime === 'deno' ? findDeno() : undefined
   if (options.runtime === 'deno' && deno === undefined) return undefined
   const userId = process.getuid?.() === 0 ? NOBODY : undefined
-  const folder = mkdtempSync(join(tmpdir(), 'gurney-sandbox-'))
+  const folder = mkdtempSync(join(tmpdir(), options.prefix))
   const cache = join(folder, 'cache')
-  const program = join(folder, 'program.mjs')
   mkdirSync(cache)
-  writeFileSync(program, programText({ heapBytesMax: options.heapBytesMax }), { mode: 0o444 })
+  for (const [name, content] of Object.entries(options.files)) {
+    const bytes = 'text' in content ? content.text : readFileSync(content.copyOf)
+    writeFileSync(join(folder, name), bytes, { mode: 0o444 })
+  }
   // The folder stays ours and unwritable to the children; only the cache is theirs.
   chmodSync(folder, 0o755)
   if (userId !== undefined) chownSync(cache, userId >>> 0, userId >>> 0)
   const heapMegabytes = Math.max(16, Math.floor(options.heapBytesMax / MEGABYTE))
   const common = { folder, userId, env: environment(cache) }
+  const program = join(folder, options.program)
+  const reads = options.readsFolder === true ? folder : undefined
   return deno === undefined
-    ? { ...common, ...nodeCommand(program, heapMegabytes) }
-    : { ...common, ...denoCommand(deno, program, heapMegabytes) }
+    ? { ...common, ...nodeCommand(program, heapMegabytes, reads) }
+    : { ...common, ...denoCommand(deno, program, heapMegabytes, reads) }
 }
 
 export function disposeRuntime(runtime: SandboxRuntime): void {
@@ -104,22 +128,25 @@ function denoCommand(
   command: string,
   program: string,
   heapMegabytes: number,
+  reads: string | undefined,
 ): Pick<SandboxRuntime, 'name' | 'isClosed' | 'command' | 'args'> {
+  const rights = reads === undefined ? [] : [`--allow-read=${reads}`]
   const closed = ['--no-prompt', '--no-remote', '--no-npm', '--no-config', '--no-lock']
   // Batches are parsed, mapped and dropped: a larger nursery frees them without copying.
   const heap = `--v8-flags=--max-old-space-size=${heapMegabytes},--min-semi-space-size=16`
-  const args = ['run', '--quiet', ...closed, '--no-code-cache', heap, program]
+  const args = ['run', '--quiet', ...closed, ...rights, '--no-code-cache', heap, program]
   return { name: 'deno', isClosed: true, command, args }
 }
 
 function nodeCommand(
   program: string,
   heapMegabytes: number,
+  reads: string | undefined,
 ): Pick<SandboxRuntime, 'name' | 'isClosed' | 'command' | 'args'> {
   const isNew = process.allowedNodeEnvironmentFlags.has('--permission')
   const args = [
     isNew ? '--permission' : '--experimental-permission',
-    `--allow-fs-read=${program}`,
+    `--allow-fs-read=${reads === undefined ? program : `${reads}/*`}`,
     '--no-warnings',
     '--no-addons',
     `--max-old-space-size=${heapMegabytes}`,

@@ -4,11 +4,11 @@
  * one group, named by its first row.
  */
 import { assert } from '../../base/assert.ts'
-import { afterKey, type RowOrder } from '../indexing/row-order.ts'
+import { afterKey, type KeyOrder } from '../indexing/row-order.ts'
 import type { GroupBounds } from '../indexing/scan-groups.ts'
 
 export function groupingBy(
-  order: RowOrder,
+  order: KeyOrder,
   level: number | 'exact',
 ): (keyText: Buffer) => GroupBounds {
   assert(level !== 0, 'no grouping is a reduction of the range')

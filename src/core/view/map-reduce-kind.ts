@@ -9,12 +9,12 @@ import type { StoredDocument } from '../database/stored-document.ts'
 import {
   DEFAULT_LANGUAGE,
   type DesignDocument,
+  scopeOf,
   type ViewDefinition,
 } from '../document/design-document.ts'
 import type { IndexDefinition, IndexKind, IndexKindMaker } from '../indexing/index-kind.ts'
-import { type DocumentRows, SlicedRow } from '../indexing/index-rows.ts'
 import type { TreeDefinition } from '../indexing/index-tree.ts'
-import type { MappedBatch } from '../sandbox/reply-text.ts'
+import { type MappedRows, packRows } from '../indexing/mapped-rows.ts'
 import type { Sandbox, ViewGroup } from '../sandbox/sandbox.ts'
 import { builtinReducer, isBuiltinName } from './builtin-reducers.ts'
 import { functionReducer, type RunReduce } from './function-reducer.ts'
@@ -41,8 +41,9 @@ export class MapReduceMaker implements IndexKindMaker {
   }
 
   signatureOf({ views, lib, options, language }: DesignDocument): string {
-    const { includeDesign, localSeq, partitioned } = options
-    const parts = [FORMAT, language, [...views], lib, includeDesign, localSeq, partitioned ?? null]
+    const { includeDesign, localSeq } = options
+    const scope = scopeOf(options)
+    const parts = [FORMAT, language, [...views], lib, includeDesign, localSeq, scope]
     return createHash('md5').update(JSON.stringify(parts)).digest('hex')
   }
 
@@ -74,6 +75,7 @@ export class MapReduceKind implements IndexKind {
         collation: collationOf(view),
         reducer: this.#reducer(view, reduces),
       })),
+      definition.design.options.partitioned === true,
     )
     this.trees = trees
     this.views = views
@@ -82,16 +84,26 @@ export class MapReduceKind implements IndexKind {
     this.#group = { databaseKey, key: `views ${signature}`, maps, reduces, ...lib }
   }
 
+  /** Design documents belong to no partition: nobody could ask for their rows. */
   get includesDesigns(): boolean {
-    return this.#definition.design.options.includeDesign
+    const { includeDesign, partitioned } = this.#definition.design.options
+    return includeDesign && partitioned !== true
   }
 
-  async rowsOf(documents: readonly StoredDocument[]): Promise<DocumentRows[]> {
+  async rowsOf(documents: readonly StoredDocument[]): Promise<MappedRows> {
+    const treeCount = this.trees.length
+    if (treeCount === 0) {
+      return packRows(
+        documents.map(({ id }) => ({ id, rows: [] })),
+        0,
+      )
+    }
     const { localSeq } = this.#definition.design.options
+    const ids = documents.map(({ id }) => id)
     const texts = documents.map(document => mapDocument(document, localSeq))
-    if (this.trees.length === 0) return documents.map(({ id }) => ({ id, rows: [] }))
     const batch = await this.#parts.sandbox().mapBatch(this.#group, texts)
-    return rowsOfBatch(documents, batch, this.trees.length)
+    const { bytes, rowEnds, places } = batch
+    return { ids, treeCount, bytes, rowEnds, places }
   }
 
   /** @param reduces sources of those that run in the sandbox; a new one is added */
@@ -121,19 +133,3 @@ export class MapReduceKind implements IndexKind {
 
 const collationOf = ({ options }: ViewDefinition): Collation =>
   options.collation === 'raw' ? 'raw' : 'icu'
-
-function rowsOfBatch(
-  documents: readonly StoredDocument[],
-  batch: MappedBatch,
-  viewCount: number,
-): DocumentRows[] {
-  const { bytes } = batch
-  const lists = documents.map(({ id }) => ({
-    id,
-    rows: Array.from({ length: viewCount }, (): SlicedRow[] => []),
-  }))
-  batch.forEachRow(({ document, view, start, keyEnd, valueEnd }) => {
-    lists[document]?.rows[view]?.push(new SlicedRow(bytes, start, keyEnd, keyEnd + 1, valueEnd))
-  })
-  return lists
-}

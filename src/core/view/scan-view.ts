@@ -3,19 +3,23 @@
  * is one row or several joined the way rows are joined there, so that whole blocks pass without
  * being looked at. `scanViewRows` gives them one by one for those who add something to each.
  */
-import type { BlockIndex, RowScan } from '../indexing/block-index.ts'
+import type { BlockIndex, IndexLook, RowScan } from '../indexing/block-index.ts'
 import type { RowBlock, RowSlice } from '../indexing/row-block.ts'
 import { idBytes } from '../indexing/row-order.ts'
 import type { ViewPlan } from './view-query.ts'
 
 export interface ViewTexts {
+  readonly look: IndexLook
   readonly total: number
   readonly offset: number
   /** Join them, and the batches, with `,\r\n`. */
   readonly batches: AsyncIterable<Buffer[]>
+  /** The same at once, when one batch is all. */
+  readonly whole: Buffer[] | undefined
 }
 
 export interface ViewRows {
+  readonly look: IndexLook
   readonly total: number
   readonly offset: number
   readonly batches: AsyncIterable<ViewRow[]>
@@ -56,7 +60,7 @@ export async function scanView(
 ): Promise<ViewTexts> {
   const scan = await index.openScan(tree, plan)
   const texts = plan.reverse ? rowTexts : ({ block, from, to }: RowSlice) => [block.text(from, to)]
-  return { total: scan.total, offset: scan.offset, batches: mapSlices(scan, texts) }
+  return { ...scan, batches: mapSlices(scan, texts), whole: scan.whole?.flatMap(texts) }
 }
 
 export async function scanViewRows(
@@ -67,7 +71,7 @@ export async function scanViewRows(
   const scan = await index.openScan(tree, plan)
   const rows = (slice: RowSlice) =>
     rowNumbers(slice, plan.reverse).map(row => new ViewRow(slice.block, row))
-  return { total: scan.total, offset: scan.offset, batches: mapSlices(scan, rows) }
+  return { ...scan, batches: mapSlices(scan, rows) }
 }
 
 async function* mapSlices<T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncGenerator<T[]> {

@@ -9,6 +9,7 @@
  */
 import { Failure } from '../../base/errors.ts'
 import type { ReduceJob } from '../indexing/reducer.ts'
+import type { RowSlice } from '../indexing/row-block.ts'
 import { addNumbers, type ExactNumber, parseNumber, printNumber } from './exact-number.ts'
 import { valuesOf } from './sum-reducer.ts'
 import type { ViewReducer } from './view-reducer.ts'
@@ -28,10 +29,8 @@ interface AllStats {
 }
 
 function statsOfJob(job: ReduceJob): AllStats {
-  if ('rows' in job) {
-    const quick = statsOfNumbers(job)
-    if (quick !== undefined) return { isArray: false, elements: [quick] }
-  }
+  const quick = 'rows' in job ? statsOfNumbers(job.rows) : statsOfStats(job.reductions)
+  if (quick !== undefined) return { isArray: false, elements: [quick] }
   let all: AllStats | undefined
   for (const bytes of valuesOf(job)) {
     const one = 'rows' in job ? parseValue(bytes) : decode(bytes)
@@ -41,21 +40,39 @@ function statsOfJob(job: ReduceJob): AllStats {
 }
 
 /** The usual case: plain numbers, whose sums stay in the safe range. */
-function statsOfNumbers(job: ReduceJob): Stats | undefined {
-  let [sum, count, sumsqr] = [0, 0, 0]
+function statsOfNumbers({ block, from, to }: RowSlice): Stats | undefined {
+  let [sum, sumsqr] = [0, 0]
   let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-  for (const text of valuesOf(job)) {
-    const value = parseNumber(text)
+  for (let row = from; row < to; row++) {
+    const value = parseNumber(block.valueText(row))
     if (typeof value !== 'number') return undefined
-    count++
     sum += value
     sumsqr += value * value
     if (value < min) min = value
     if (value > max) max = value
   }
-  const isSafe = Math.abs(sum) <= Number.MAX_SAFE_INTEGER && sumsqr <= Number.MAX_SAFE_INTEGER
-  return isSafe ? [sum, count, min, max, sumsqr] : undefined
+  return isSafe(sum, sumsqr) ? [sum, to - from, min, max, sumsqr] : undefined
 }
+
+/** The same of what such numbers were summed up to. */
+function statsOfStats(reductions: readonly Buffer[]): Stats | undefined {
+  let [sum, count, sumsqr] = [0, 0, 0]
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  for (const bytes of reductions) {
+    if (bytes[0] !== 0 || bytes.length !== STATS_BYTES) return undefined
+    sum += bytes.readDoubleLE(1)
+    count += bytes.readDoubleLE(9)
+    min = Math.min(min, bytes.readDoubleLE(17))
+    max = Math.max(max, bytes.readDoubleLE(25))
+    sumsqr += bytes.readDoubleLE(33)
+  }
+  return isSafe(sum, sumsqr) ? [sum, count, min, max, sumsqr] : undefined
+}
+
+const STATS_BYTES = 41
+
+const isSafe = (sum: number, sumsqr: number): boolean =>
+  Math.abs(sum) <= Number.MAX_SAFE_INTEGER && sumsqr <= Number.MAX_SAFE_INTEGER
 
 function parseValue(text: Buffer): AllStats {
   const number = parseNumber(text)

@@ -5,7 +5,7 @@
  * complaints.
  */
 import { Failure } from '../../base/errors.ts'
-import { afterKey, afterPlace, type RowOrder } from '../indexing/row-order.ts'
+import { afterKey, afterPlace, type KeyOrder } from '../indexing/row-order.ts'
 import type { PlaceRange } from '../indexing/scan-rows.ts'
 
 export interface ViewQuery {
@@ -27,9 +27,10 @@ export interface ViewQuery {
 }
 
 export interface QueriedView {
-  readonly order: RowOrder
+  /** Of all rows, or of those of the partition that is asked. */
+  readonly order: KeyOrder
   readonly hasReduce: boolean
-  /** query_server_config/query_limit. */
+  /** The largest limit there may be, and the one of queries without. */
   readonly limitMax?: number | undefined
 }
 
@@ -38,6 +39,7 @@ export interface ViewPlan {
   /** 0: all rows together. */
   readonly group: number | 'exact'
   readonly ranges: readonly PlaceRange[]
+  readonly order: KeyOrder
   readonly reverse: boolean
   readonly skip: number
   readonly limit: number
@@ -50,11 +52,12 @@ export function planViewQuery(given: ViewQuery, view: QueriedView): ViewPlan {
   checkQuery(query, { view, isReduced, group })
   checkRange(query, view.order)
   const reverse = query.descending === true
-  const limit = query.limit ?? Number.MAX_SAFE_INTEGER
+  const limit = query.limit ?? view.limitMax ?? Number.MAX_SAFE_INTEGER
   return {
     isReduced,
     group,
     ranges: rangesOf(query, view.order),
+    order: view.order,
     reverse,
     skip: query.skip ?? 0,
     limit,
@@ -105,8 +108,9 @@ function checkQuery(query: ViewQuery, { view, isReduced, group }: CheckedView): 
   }
 }
 
-function checkRange({ startKey, endKey, descending }: ViewQuery, order: RowOrder): void {
+function checkRange({ startKey, endKey, descending }: ViewQuery, order: KeyOrder): void {
   if (startKey === undefined || endKey === undefined) return
+  if (startKey === endKey) return
   const compared = Buffer.compare(order.sortKey(startKey), order.sortKey(endKey))
   if (descending === true ? compared >= 0 : compared <= 0) return
   throw invalid(
@@ -117,7 +121,7 @@ function checkRange({ startKey, endKey, descending }: ViewQuery, order: RowOrder
 
 const invalid = (reason: string): Failure => new Failure('query_invalid', { reason })
 
-function rangesOf(query: ViewQuery, order: RowOrder): PlaceRange[] {
+function rangesOf(query: ViewQuery, order: KeyOrder): PlaceRange[] {
   const { keys } = query
   if (keys === undefined) return [rangeOf(query, order)]
   const ranges = keys.map(key => rangeOf({ ...query, startKey: key, endKey: key }, order))
@@ -128,23 +132,30 @@ function rangesOf(query: ViewQuery, order: RowOrder): PlaceRange[] {
  * Document ids count only together with a key. An empty one is as good as none, where the scan
  * starts.
  */
-function rangeOf(query: ViewQuery, order: RowOrder): PlaceRange {
+function rangeOf(query: ViewQuery, order: KeyOrder): PlaceRange {
   const start = bound(
     order,
     query.startKey,
     query.startKeyDocId === '' ? undefined : query.startKeyDocId,
   )
-  const end = bound(order, query.endKey, query.endKeyDocId)
+  // Asking for one key is the usual case.
+  const isOne = start !== undefined && query.startKey === query.endKey
+  const isSameBound = isOne && !query.startKeyDocId && query.endKeyDocId === undefined
+  const end = isSameBound ? start : bound(order, query.endKey, query.endKeyDocId)
   const isInclusive = query.inclusiveEnd !== false
+  const { lower, upper } = order.bounds
   if (query.descending === true) {
-    return { lower: isInclusive ? end?.before : end?.after, upper: start?.after }
+    return {
+      lower: (isInclusive ? end?.before : end?.after) ?? lower,
+      upper: start?.after ?? upper,
+    }
   }
-  return { lower: start?.before, upper: isInclusive ? end?.after : end?.before }
+  return { lower: start?.before ?? lower, upper: (isInclusive ? end?.after : end?.before) ?? upper }
 }
 
 /** The places right before and right after a key, or a row of a key. */
 function bound(
-  order: RowOrder,
+  order: KeyOrder,
   keyText: Buffer | undefined,
   docId: string | undefined,
 ): { before: Buffer; after: Buffer } | undefined {

@@ -27,7 +27,8 @@ export interface ViewTrees {
   readonly views: ReadonlyMap<string, ViewPlace>
 }
 
-export function viewTrees(definitions: readonly ViewDefinition[]): ViewTrees {
+/** @param partitioned rows are asked partition by partition */
+export function viewTrees(definitions: readonly ViewDefinition[], partitioned = false): ViewTrees {
   const trees: { map: string; order: Collation; reducers: ViewReducer[] }[] = []
   const views = new Map<string, ViewPlace>()
   for (const { name, map, collation, reducer } of definitions) {
@@ -42,5 +43,6 @@ export function viewTrees(definitions: readonly ViewDefinition[]): ViewTrees {
     if (number < 0) number = reducers.push(reducer) - 1
     views.set(name, { tree, reducer: { number, reducer } })
   }
-  return { trees, maps: trees.map(({ map }) => map), views }
+  const maps = trees.map(({ map }) => map)
+  return { trees: trees.map(tree => ({ ...tree, partitioned })), maps, views }
 }

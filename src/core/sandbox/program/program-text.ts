@@ -92,7 +92,7 @@ return realmMain
 }
 
 /** Deno where it runs Deno, else the same four verbs of Node. */
-function ioText(): string {
+export function ioText(): string {
   return `typeof Deno === 'object'
   ? (({ stdin, stdout, exit, memoryUsage }) => ({
       read: bytes => stdin.readSync(bytes) ?? 0,

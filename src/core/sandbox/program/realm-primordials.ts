@@ -45,6 +45,8 @@ export function capturePrimordials(): Primordials {
   return freeze({
     parse: (text: string) => parse(text),
     text: (value: unknown) => {
+      // What a number looks like no user function can change, and most values are numbers.
+      if (typeof value === 'number') return value - value === 0 ? `${value}` : 'null'
       const text = stringify(value)
       return text === undefined ? 'null' : text
     },

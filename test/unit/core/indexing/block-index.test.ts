@@ -127,6 +127,14 @@ test('a document that comes again during a first build counts as it came last', 
   }
 })
 
+test('documents without rows do not spoil the references of their neighbours', async () => {
+  const engine = new MemoryEngine()
+  const index = makeIndex(await engine.createStore('i'))
+  await ready(index, [documentOf('a', 1), documentOf('b'), documentOf('c', 2)])
+  await index.update([documentOf('a'), documentOf('c')], at(2))
+  assert.deepEqual(await idsOf(index), [])
+})
+
 test('runs in a store of their own are dropped at the end, and a build that lost them starts anew', async () => {
   const engine = new MemoryEngine()
   const store = await engine.createStore('i')

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
-import { KeyWriter } from '../../../../src/base/collate/key-writer.ts'
 import { isFailure } from '../../../../src/base/errors.ts'
-import {
-  appendFramedRow,
-  BlockWriter,
-  RowBlock,
-  WIRE_FRAME,
-} from '../../../../src/core/indexing/row-block.ts'
+import { BlockWriter } from '../../../../src/core/indexing/block-writer.ts'
+import { RowBlock, WIRE_FRAME } from '../../../../src/core/indexing/row-block.ts'
 import { builtinReducer } from '../../../../src/core/view/builtin-reducers.ts'
 import { functionReducer, type ReduceCall } from '../../../../src/core/view/function-reducer.ts'
 import type { ViewReducer } from '../../../../src/core/view/view-reducer.ts'
@@ -16,16 +11,14 @@ import type { ViewReducer } from '../../../../src/core/view/view-reducer.ts'
 const collator = openCollator()
 
 function blockOf(rows: readonly (readonly [key: unknown, value: string])[]): RowBlock {
-  const writer = new BlockWriter(WIRE_FRAME)
+  const writer = new BlockWriter()
   rows.forEach(([key, value], i) => {
-    const row = {
-      id: Buffer.from(`"d${i}"`),
-      key: Buffer.from(JSON.stringify(key)),
-      value: Buffer.from(value),
-    }
-    const out = new KeyWriter()
-    appendFramedRow(out, WIRE_FRAME, row)
-    writer.addRow(out.copy(), { id: row.id.length, key: row.key.length, value: row.value.length })
+    const keyText = Buffer.from(JSON.stringify(key))
+    const idText = Buffer.from(`"d${i}"`)
+    const valueText = Buffer.from(value)
+    writer.addKey(keyText, 0, keyText.length)
+    writer.addId(idText, 0, idText.length)
+    writer.addValue(valueText, 0, valueText.length)
   })
   return new RowBlock(writer.finish(), WIRE_FRAME)
 }

@@ -80,7 +80,7 @@ async function reduce(name: string, query: ViewQuery): Promise<string> {
   assert.ok(plan.isReduced && reducer !== undefined)
   const view = { index, tree, reducerNumber: reducer.number, reducer: reducer.reducer }
   const texts: Buffer[] = []
-  for await (const batch of reduceView(view, plan)) texts.push(...batch)
+  for await (const batch of (await reduceView(view, plan)).batches) texts.push(...batch)
   return texts.join(' ')
 }
 
