@@ -4,7 +4,7 @@
  * is missing, and whoever comes second finds it done.
  *
  * An upgrade replaces what an earlier installation put into a design document; views and members that others added to
- * it stay.
+ * it stay. What was deployed from a builds server (`app/upgrades/`) stays too, and gets only what it lacks.
  */
 import { isFailure } from '../../base/errors.ts'
 import { applicationDatabase } from '../../base/product-names.ts'
@@ -15,6 +15,7 @@ import { APPLICATION_USER, DocumentDatabase } from '../documents/document-databa
 import { DEFAULT_SETTINGS } from '../settings/default-settings.ts'
 import type { SettingsStore } from '../settings/settings-store.ts'
 import { clientDesign } from './designs/client-design.ts'
+import { lookupDesign } from './designs/lookup-design.ts'
 import { mainDesign } from './designs/main-design.ts'
 import type { DesignDefinition } from './designs/map-function.ts'
 import {
@@ -50,7 +51,7 @@ function plansOf(server: ServerOperations): readonly DatabasePlan[] {
   return [
     {
       name,
-      designs: [mainDesign(name), clientDesign(name), ...serviceDesigns(name)],
+      designs: [mainDesign(name), clientDesign(name), lookupDesign(name), ...serviceDesigns(name)],
       security: admins,
     },
     {
@@ -64,6 +65,12 @@ function plansOf(server: ServerOperations): readonly DatabasePlan[] {
     { name: server.configuration.get(SETTINGS.authenticationDb), designs: [USERS_DESIGN] },
   ]
 }
+
+/** The design documents that this server brings, by database. */
+export const bundledDesigns = (
+  server: ServerOperations,
+): ReadonlyMap<string, readonly DesignDefinition[]> =>
+  new Map(plansOf(server).map(({ name, designs }) => [name, designs]))
 
 export async function install({ server, settings, version }: InstallParts): Promise<void> {
   for (const plan of plansOf(server)) {
@@ -113,10 +120,12 @@ export async function ensureDesign(
 /** The design document with everything of ours, and with whatever others put into it. */
 export function upgraded(
   stored: JsonObject,
-  { views, validateUpdate }: DesignDefinition,
+  design: DesignDefinition,
   version: string,
 ): JsonObject {
+  const { views, validateUpdate } = design
   const info = isObject(stored.deploy_info) ? stored.deploy_info : {}
+  if (typeof info.upgrade_log_id === 'string') return completed(stored, design)
   const formerly = Array.isArray(info.views) ? info.views : []
   const others = isObject(stored.views) ? without(stored.views, ...formerly) : {}
   return {
@@ -126,5 +135,16 @@ export function upgraded(
     deploy_info: { ...info, views: Object.keys(views) },
     views: { ...others, ...views },
     ...(validateUpdate === undefined ? {} : { validate_doc_update: validateUpdate }),
+  }
+}
+
+/** Somebody chose that version: where it has a view of the same name, it is that one. */
+function completed(stored: JsonObject, { views, validateUpdate }: DesignDefinition): JsonObject {
+  const own = isObject(stored.views) ? stored.views : {}
+  const validation = stored.validate_doc_update ?? validateUpdate
+  return {
+    ...without(stored, '_id', '_rev'),
+    views: { ...views, ...own },
+    ...(validation === undefined ? {} : { validate_doc_update: validation }),
   }
 }

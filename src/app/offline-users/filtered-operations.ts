@@ -35,26 +35,36 @@ import type { JsonObject } from '../documents/document.ts'
 import { SETTINGS_ID } from '../settings/settings-store.ts'
 import { EditorsOperations, type EditorsParts } from './editors-operations.ts'
 import { judgeWrites, type StoredBody } from './judge-writes.ts'
-import { CLIENT_DESIGN_ID, type Scope } from './scope.ts'
+import type { OfflineAccount } from './offline-user.ts'
+import type { ReplicationDepth } from './replication-depth.ts'
+import { CLIENT_DESIGN_ID, decideAlone, type Scope } from './scope.ts'
 
 export interface FilteredParts extends EditorsParts {
   /** Where his settings document may be. */
   readonly settingsIds: readonly string[]
-  readonly loadScope: () => Promise<Scope>
+  readonly loadArea: () => Promise<OfflineArea>
+}
+
+/** What decides about documents: the account for many of them, else the scope, which costs more. */
+export interface OfflineArea {
+  readonly account: OfflineAccount
+  readonly depth: ReplicationDepth
+  readonly scope: () => Promise<Scope>
 }
 
 export class FilteredOperations extends EditorsOperations {
   /** All that is there, for what is shown of it. */
   readonly #whole: PlainDatabaseOperations
   readonly #shownIds: readonly string[]
-  readonly #loadScope: () => Promise<Scope>
+  readonly #loadArea: () => Promise<OfflineArea>
+  #area: Promise<OfflineArea> | undefined
   #scope: Promise<Scope> | undefined
 
   constructor(opened: DatabaseParts, parts: FilteredParts) {
     super(opened, parts)
     this.#whole = new PlainDatabaseOperations(opened)
     this.#shownIds = [CLIENT_DESIGN_ID, ...parts.settingsIds, 'service-worker-meta', SETTINGS_ID]
-    this.#loadScope = parts.loadScope
+    this.#loadArea = parts.loadArea
   }
 
   override get narrowsDocuments(): boolean {
@@ -84,6 +94,7 @@ export class FilteredOperations extends EditorsOperations {
   override listNamedDocuments(
     namespace: Namespace,
     ids: readonly (string | undefined)[],
+    partition?: string,
   ): Promise<KeyedListing> {
     if (namespace !== 'all') throw firewall()
     const isShown = (id: string | undefined): boolean =>
@@ -91,6 +102,7 @@ export class FilteredOperations extends EditorsOperations {
     return this.#whole.listNamedDocuments(
       'all',
       ids.map(id => (isShown(id) ? id : undefined)),
+      partition,
     )
   }
 
@@ -228,13 +240,22 @@ export class FilteredOperations extends EditorsOperations {
     throw firewall()
   }
 
+  #areaOfUser(): Promise<OfflineArea> {
+    this.#area ??= this.#loadArea()
+    return this.#area
+  }
+
   #scopeOfUser(): Promise<Scope> {
-    this.#scope ??= this.#loadScope()
+    this.#scope ??= this.#areaOfUser().then(({ scope }) => scope())
     return this.#scope
   }
 
   async #allows({ id, body }: DocumentView): Promise<boolean> {
-    return this.#shownIds.includes(id) || (await this.#scopeOfUser()).allows(id, parse(body))
+    if (this.#shownIds.includes(id)) return true
+    const { account, depth } = await this.#areaOfUser()
+    const document = parse(body)
+    const alone = decideAlone(account, depth, id, document)
+    return alone ?? (await this.#scopeOfUser()).allows(id, document)
   }
 
   async #allowedOf(opened: Opened): Promise<OpenedRevision[]> {

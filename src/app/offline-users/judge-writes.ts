@@ -34,8 +34,9 @@ export function judgeWrites(scope: Scope, writes: readonly JudgedWrite[]): Reado
     }
     const isSettled = round > 0 && isSame(refused, next)
     refused = next
-    if (isSettled) return refused
-    wider = widened(scope, writes, refused)
+    const before = wider
+    wider = isSettled ? before : widened(scope, writes, refused)
+    if (wider === before) return refused
   }
   return refused
 }

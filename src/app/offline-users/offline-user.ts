@@ -9,8 +9,6 @@ import { facilityIdsOf } from '../users/account-fields.ts'
 import type { Subject } from './replication-keys.ts'
 
 export interface OfflineUser {
-  /** Undefined for somebody made up. */
-  readonly name: string | undefined
   readonly roles: readonly string[]
   readonly contactId: string | undefined
   readonly facilityIds: readonly string[]
@@ -20,23 +18,27 @@ export interface OfflineUser {
   readonly own: ReadonlySet<Subject>
 }
 
-export interface OfflineUserSource {
-  readonly data: DocumentDatabase
-  /** Accounts. */
-  readonly users: DocumentDatabase
+/** What his account says. */
+export interface OfflineAccount extends Omit<OfflineUser, 'own'> {
+  readonly name: string
 }
 
 /** Somebody without an account has no places: he sees what everybody sees. */
-export async function loadOfflineUser(
-  { data, users }: OfflineUserSource,
+export async function readOfflineAccount(
+  users: DocumentDatabase,
   { name, roles }: { readonly name: string; readonly roles: readonly string[] },
-): Promise<OfflineUser> {
+): Promise<OfflineAccount> {
   const account = await findAccount(users, name)
   const contactId = idIn(account?.contact_id)
   const facilityIds = facilityIdsOf(account)
-  const settingsIds = userSettingsIds(name)
-  const own = await ownSubjects(data, facilityIds, contactId)
-  return { name, roles, contactId, facilityIds, settingsIds, own }
+  return { name, roles, contactId, facilityIds, settingsIds: userSettingsIds(name) }
+}
+
+export async function loadOfflineUser(
+  data: DocumentDatabase,
+  account: OfflineAccount,
+): Promise<OfflineUser> {
+  return { ...account, own: await ownSubjects(data, account.facilityIds, account.contactId) }
 }
 
 /** Somebody who might exist: tasks, which are kept by user name, are never his. */
@@ -45,7 +47,7 @@ export async function imagineOfflineUser(
   imagined: Pick<OfflineUser, 'roles' | 'facilityIds' | 'contactId'>,
 ): Promise<OfflineUser> {
   const own = await ownSubjects(data, imagined.facilityIds, imagined.contactId)
-  return { name: undefined, settingsIds: [], own, ...imagined }
+  return { settingsIds: [], own, ...imagined }
 }
 
 async function ownSubjects(

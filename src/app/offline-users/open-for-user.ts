@@ -13,9 +13,9 @@ import type { Application } from '../application.ts'
 import { userSettingsIds } from '../users/account-documents.ts'
 import { EditorsOperations } from './editors-operations.ts'
 import { FilteredOperations } from './filtered-operations.ts'
-import { loadOfflineUser } from './offline-user.ts'
+import { readOfflineAccount } from './offline-user.ts'
 import { personalDatabase } from './personal-database.ts'
-import { loadScope } from './scope.ts'
+import { replicationDepth } from './replication-depth.ts'
 
 /** Undefined where the plain operations are right. */
 export function openForUser(
@@ -37,9 +37,14 @@ export function openForUser(
   return new FilteredOperations(opened, {
     mayEdit,
     settingsIds: userSettingsIds(userName),
-    loadScope: async () => {
-      const offline = await loadOfflineUser(application, { name: userName, roles })
-      return loadScope(await application.context(), offline)
+    loadArea: async () => {
+      const account = await readOfflineAccount(application.users, { name: userName, roles })
+      const context = await application.context()
+      return {
+        account,
+        depth: replicationDepth(roles, context.settings),
+        scope: () => application.scopes.scopeOf(context, account),
+      }
     },
   })
 }

@@ -6,10 +6,9 @@ import { printRevisionId } from '../../core/document/revision.ts'
 import type { ServerOperations } from '../../core/operations/operations.ts'
 import type { ApplicationContext } from '../application-context.ts'
 import { newUserId } from '../users/account-documents.ts'
-import type { OfflineUser } from './offline-user.ts'
 import { purgedAmong } from './purged-documents.ts'
 import type { KeyFacts, Subject } from './replication-keys.ts'
-import { CLIENT_DESIGN_ID, loadScope, type Scope } from './scope.ts'
+import { CLIENT_DESIGN_ID, type Scope } from './scope.ts'
 
 /** As many documents a device should hold at the most. */
 export const REPLICATION_LIMIT = 10_000
@@ -27,9 +26,9 @@ export interface ReplicatedIds {
 export async function replicatedIds(
   server: ServerOperations,
   context: ApplicationContext,
-  user: OfflineUser,
+  scope: Scope,
 ): Promise<ReplicatedIds> {
-  const scope = await loadScope(context, user)
+  const { user } = scope
   const { ids, taskIds } = await idsInScope(context, scope)
   ids.add(CLIENT_DESIGN_ID)
   ids.add(user.settingsIds[0] ?? newUserId(''))

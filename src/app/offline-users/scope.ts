@@ -1,15 +1,14 @@
 /**
  * What an offline user may see: his subjects, each with its depth below his places, and the test of a document or of a
- * row of the index against them.
+ * row of the index against them. Pure.
  *
- * A scope is one look at the hierarchy; whoever writes contacts makes another one with them (`including`).
+ * A scope is one look at the hierarchy (`load-scope.ts`); whoever writes contacts makes another one with them
+ * (`including`). Many documents carry all that decides about them: `decideAlone` needs no such look.
  */
 import { applicationDatabase } from '../../base/product-names.ts'
-import { hasPermission } from '../access/permissions.ts'
-import type { ApplicationContext } from '../application-context.ts'
 import type { JsonObject } from '../documents/document.ts'
 import type { OfflineUser } from './offline-user.ts'
-import { type ReplicationDepth, replicationDepth } from './replication-depth.ts'
+import type { ReplicationDepth } from './replication-depth.ts'
 import {
   chainIds,
   FOR_ALL,
@@ -17,68 +16,44 @@ import {
   type KeyFacts,
   replicationKeys,
   type Subject,
-  UNASSIGNED,
 } from './replication-keys.ts'
 
 /** What clients run on their devices. */
 export const CLIENT_DESIGN_ID = `_design/${applicationDatabase()}-client`
 
-interface DepthValue {
-  readonly shortcode?: unknown
-  readonly primary_contact?: unknown
-}
-
-export async function loadScope(context: ApplicationContext, user: OfflineUser): Promise<Scope> {
-  const { settings } = context
-  const depth = replicationDepth(user.roles, settings)
-  const subjects = new Map<Subject, number>()
-  for (const subject of [FOR_ALL, ...user.settingsIds]) subjects.set(subject, 0)
-  const primaryIds = await addHierarchy(context, user, depth, subjects)
-  if (depth.primaryContacts) await addPrimaryContacts(context, primaryIds, subjects)
-  const seesUnassigned =
-    settings.all.district_admins_access_unallocated_messages === true &&
-    hasPermission(user, settings, 'can_view_unallocated_data_records')
-  if (seesUnassigned) subjects.set(UNASSIGNED, 0)
-  return new Scope(user, depth, subjects)
-}
-
-/** Contacts at and below the places; the primary contacts of those that have one, by depth. */
-async function addHierarchy(
-  { data }: ApplicationContext,
-  { facilityIds }: OfflineUser,
+/**
+ * May the user see this document? Undefined where only his subjects can tell; whatever else is said is what they would
+ * say too.
+ */
+export function decideAlone(
+  account: Omit<OfflineUser, 'own'>,
   depth: ReplicationDepth,
-  subjects: Map<Subject, number>,
-): Promise<Map<string, number>> {
-  const primaryIds = new Map<string, number>()
-  for (const facility of facilityIds) {
-    const endKey = [facility, depth.contacts === Infinity ? {} : depth.contacts]
-    const range = { startKey: [facility, 0], endKey }
-    for await (const batch of data.rows(data.name, 'contacts_by_depth', range)) {
-      for (const { id, key, value } of batch) {
-        const below = (key as [string, number])[1]
-        const { shortcode, primary_contact: primary } = (value ?? {}) as DepthValue
-        addSubject(subjects, id, below)
-        if (isSubject(shortcode)) addSubject(subjects, shortcode, below)
-        if (typeof primary === 'string') addSubject(primaryIds, primary, below)
-      }
-    }
+  id: string,
+  document: JsonObject,
+): boolean | undefined {
+  if (id === CLIENT_DESIGN_ID || account.settingsIds.includes(id)) return true
+  if (isContactDocument(document)) {
+    if (depthOf(account, depth, id, document) !== undefined) return true
+    return depth.primaryContacts ? undefined : false
   }
-  return primaryIds
+  const { keys, facts } = replicationKeys(id, document)
+  if (keys.length === 0) return false
+  const isTask = facts.type === 'task'
+  const isHis = keys.some(
+    key => key === FOR_ALL || (isTask && account.settingsIds.includes(key as string)),
+  )
+  return isHis ? true : undefined
 }
 
-async function addPrimaryContacts(
-  { data }: ApplicationContext,
-  primaryIds: ReadonlyMap<string, number>,
-  subjects: Map<Subject, number>,
-): Promise<void> {
-  const known = await data.getMap(primaryIds.keys())
-  for (const [id, depth] of primaryIds) {
-    const contact = known.get(id)
-    if (contact === undefined || !isContactDocument(contact)) continue
-    addSubject(subjects, id, depth)
-    const code = shortcodeOf(contact)
-    if (code !== undefined) addSubject(subjects, code, depth)
-  }
+/** Steps up to the nearest of his places; undefined where there is none, or too many. */
+function depthOf(
+  { facilityIds }: Pick<OfflineUser, 'facilityIds'>,
+  { contacts }: ReplicationDepth,
+  id: string,
+  { parent }: JsonObject,
+): number | undefined {
+  const depth = [id, ...chainIds(parent)].findIndex(each => facilityIds.includes(each))
+  return depth >= 0 && depth <= contacts ? depth : undefined
 }
 
 export class Scope {
@@ -114,7 +89,8 @@ export class Scope {
 
   /** Subjects of a contact that is about to be written; undefined when it is not one of his. */
   subjectsOf(id: string, document: JsonObject): readonly [Subject, number][] | undefined {
-    const depth = isContactDocument(document) ? this.#depthOf(id, document) : undefined
+    const { user } = this
+    const depth = isContactDocument(document) ? depthOf(user, this.#depth, id, document) : undefined
     if (depth === undefined) return undefined
     const code = shortcodeOf(document)
     return code === undefined
@@ -125,8 +101,12 @@ export class Scope {
         ]
   }
 
-  /** The scope once these were added, and those taken out. */
-  including(added: Iterable<readonly [Subject, number]>, removed: Iterable<Subject>): Scope {
+  /** The scope once these were added, and those taken out; the same one where that changes nothing. */
+  including(added: readonly (readonly [Subject, number])[], removed: readonly Subject[]): Scope {
+    const isWider = added.some(
+      ([subject, depth]) => !((this.subjects.get(subject) as number) <= depth),
+    )
+    if (!isWider && !removed.some(subject => this.subjects.has(subject))) return this
     const subjects = new Map(this.subjects)
     for (const [subject, depth] of added) addSubject(subjects, subject, depth)
     for (const subject of removed) subjects.delete(subject)
@@ -134,14 +114,8 @@ export class Scope {
   }
 
   #allowsContact(id: string, document: JsonObject): boolean {
-    if (this.#depthOf(id, document) !== undefined) return true
+    if (depthOf(this.user, this.#depth, id, document) !== undefined) return true
     return this.#depth.primaryContacts && this.subjects.has(id)
-  }
-
-  /** Steps up to the nearest of his places; undefined where there is none, or too many. */
-  #depthOf(id: string, { parent }: JsonObject): number | undefined {
-    const depth = [id, ...chainIds(parent)].findIndex(each => this.user.facilityIds.includes(each))
-    return depth >= 0 && depth <= this.#depth.contacts ? depth : undefined
   }
 
   /** Private reports about himself or his places are for those who may not know him. */
@@ -161,16 +135,19 @@ export class Scope {
   }
 }
 
-const shortcodeOf = ({ patient_id: patient, place_id: place }: JsonObject): Subject | undefined => {
+export const shortcodeOf = ({
+  patient_id: patient,
+  place_id: place,
+}: JsonObject): Subject | undefined => {
   const code = patient || place
   return isSubject(code) ? code : undefined
 }
 
-const isSubject = (value: unknown): value is Subject =>
+export const isSubject = (value: unknown): value is Subject =>
   (typeof value === 'string' && value !== '') || typeof value === 'number'
 
 /** The lowest depth counts for what is reached in several ways. */
-function addSubject<T>(subjects: Map<T, number>, subject: T, depth: number): void {
+export function addSubject<T>(subjects: Map<T, number>, subject: T, depth: number): void {
   const known = subjects.get(subject)
   if (known === undefined || depth < known) subjects.set(subject, depth)
 }

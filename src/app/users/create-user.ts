@@ -9,6 +9,7 @@ import { Failure, isFailure } from '../../base/errors.ts'
 import { hasPermission } from '../access/permissions.ts'
 import { type Document, isObject, type JsonObject } from '../documents/document.ts'
 import { findAccount, findUserSettings, newUserId } from './account-documents.ts'
+import { refuseTakenOidcName } from './oidc-user.ts'
 import { storedRoles } from './role-sets.ts'
 import {
   accountToken,
@@ -38,6 +39,7 @@ export async function createUser(
   placesGiven: PlacesGiven,
 ): Promise<CreatedUser> {
   const input = checkUserInput(given, context.settings)
+  if (input.oidcName !== undefined) await refuseTakenOidcName(context.users, input.oidcName)
   await refuseTaken(context, input.username)
   const places = await placesOf(context, input, placesGiven)
   const grant = await grantOf(context, input)
@@ -83,9 +85,9 @@ async function placesOf(
 
 const grantOf = async (
   context: UserContext,
-  { username, password, phone }: UserInput,
+  { username, isToken, phone }: UserInput,
 ): Promise<TokenGrant | undefined> =>
-  password === undefined
+  isToken
     ? grantToken(context, {
         userId: newUserId(username),
         phone: phone as string,
@@ -95,13 +97,13 @@ const grantOf = async (
 
 function accountOf(
   { settings }: UserContext,
-  { username, roles: asked, password, skipsPasswordChange, details }: UserInput,
+  { username, roles: asked, password, oidcName, skipsPasswordChange, details }: UserInput,
   { facilityIds, contactId }: UserPlaces,
   grant: TokenGrant | undefined,
 ): Document {
   const roles = storedRoles(asked, settings)
   const mustChange =
-    grant === undefined &&
+    password !== undefined &&
     !skipsPasswordChange &&
     !hasPermission({ roles }, settings, 'can_skip_password_change')
   return present({
@@ -115,12 +117,13 @@ function accountOf(
     facility_id: facilityIds,
     contact_id: contactId,
     token_login: grant && accountToken(grant),
+    oidc_username: oidcName,
   })
 }
 
 function settingsOf(
   { settings }: UserContext,
-  { username, roles, phone, details }: UserInput,
+  { username, roles, phone, oidcName, details }: UserInput,
   { facilityIds, contactId }: UserPlaces,
   grant: TokenGrant | undefined,
 ): Document {
@@ -134,6 +137,7 @@ function settingsOf(
     facility_id: facilityIds,
     contact_id: contactId,
     token_login: grant && shownToken(grant),
+    oidc_login: oidcName === undefined ? undefined : true,
   })
 }
 

@@ -5,6 +5,7 @@
  * have something to do with each other (the same name; a place or person that an earlier row makes) wait for it.
  */
 import { idIn, isObject } from '../documents/document.ts'
+import { invalid } from '../documents/refusal.ts'
 import { type CreatedUser, createUser } from './create-user.ts'
 import type { ImportLog, RowStatus } from './import-log.ts'
 import type { UserRow } from './parse-users-csv.ts'
@@ -20,6 +21,8 @@ export interface ImportOutcome {
 }
 
 const CONCURRENCY_MAX = 4
+/** Each has a result that is kept until the end: whether any row was complete decides about the answer. */
+export const ROWS_MAX = 100_000
 
 export interface ImportOptions {
   /** Absent where imports are not logged. */
@@ -72,13 +75,19 @@ export async function importUsers(
   return { results: told, lacksFields: told.length > 0 && incomplete === told.length }
 }
 
-/** A table that breaks off is told as a last result. */
+/** A table that breaks off, or goes on for too long, is told as a last result. */
 async function* readable(
   rows: AsyncIterable<UserRow> | Iterable<UserRow>,
   results: (ImportResult | undefined)[],
 ): AsyncGenerator<UserRow, void, undefined> {
+  let left = ROWS_MAX
   try {
-    yield* rows
+    for await (const row of rows) {
+      if (left-- === 0) {
+        throw invalid(`Only ${ROWS_MAX} users can be made at once; what follows was left out.`)
+      }
+      yield row
+    }
   } catch (thrown) {
     const error = refusalText(thrown)
     if (error === undefined) throw thrown

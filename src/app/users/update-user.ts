@@ -8,6 +8,7 @@ import { type Document, isObject, type JsonObject, without } from '../documents/
 import { invalid, notFound } from '../documents/refusal.ts'
 import { findAccount, findUserSettings } from './account-documents.ts'
 import { facilityIdsOf } from './account-fields.ts'
+import { oidcChange } from './oidc-user.ts'
 import { askedRoles, storedRoles } from './role-sets.ts'
 import {
   accountToken,
@@ -43,6 +44,7 @@ const ONE_OF = [
   'contact',
   'type',
   'roles',
+  'oidc_username',
   'fullname',
   'email',
   'phone',
@@ -87,12 +89,13 @@ async function updateOnce(
 ): Promise<UpdatedUser> {
   const { account, settings } = await readUser(context, name)
   const roles = rolesOf(context, account, given)
+  const oidc = await oidcChange(context, account, given)
   const token = await tokenChange(context, { account, settings, given })
   const places = await placesOf(context, account, given, roles)
   if (given.password && options.isServerAdmin) {
     throw invalid('Admin passwords must be changed manually in the database')
   }
-  const password = token.password ?? (given.password || undefined)
+  const password = token.password ?? oidc.password ?? (given.password || undefined)
   const shared = { roles, ...places }
   const details = detailsOf(given)
   const nextAccount = withMembers(account, {
@@ -102,6 +105,7 @@ async function updateOnce(
       ? {}
       : { password, password_change_required: mustChange(context, given, roles, options, token) }),
     ...token.account,
+    ...oidc.account,
   })
   const phone = token.phone ?? given.phone
   const nextSettings = withMembers(settings, {
@@ -109,6 +113,7 @@ async function updateOnce(
     ...details,
     ...(phone === undefined ? {} : { phone }),
     ...token.shown,
+    ...oidc.shown,
   })
   return writeUser(context, nextAccount, nextSettings, token)
 }

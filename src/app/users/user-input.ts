@@ -8,6 +8,7 @@ import { normalizePhone } from '../contacts/phone-number.ts'
 import { isObject, type JsonObject } from '../documents/document.ts'
 import { invalid } from '../documents/refusal.ts'
 import type { Settings } from '../settings/settings.ts'
+import { checkOidcName } from './oidc-user.ts'
 import { askedRoles } from './role-sets.ts'
 import { isTokenLoginEnabled } from './token-login.ts'
 import { missingFields, refusal } from './user-refusal.ts'
@@ -15,8 +16,12 @@ import { missingFields, refusal } from './user-refusal.ts'
 export interface UserInput {
   readonly username: string
   readonly roles: readonly string[]
-  /** Undefined when the user logs in with a link. */
+  /** Undefined for those who log in in another way. */
   readonly password: string | undefined
+  /** Logs in with a link. */
+  readonly isToken: boolean
+  /** Logs in with an identity provider, where he has this name. */
+  readonly oidcName: string | undefined
   /** With token login in E.164. */
   readonly phone: unknown
   readonly place: unknown
@@ -38,12 +43,16 @@ export function checkUserInput(given: unknown, settings: Settings): UserInput {
   const isToken = isTokenLogin(input, settings)
   requireFields(input, settings, isToken)
   const phone = isToken ? loginPhone(input.phone, settings) : input.phone
-  if (!isToken) checkPassword(input.password)
+  const oidcName = checkOidcName(input, settings)
+  const hasPassword = !isToken && oidcName === undefined
+  if (hasPassword) checkPassword(input.password)
   checkUserName(input.username)
   return {
     username: input.username as string,
     roles: askedRoles(input) ?? [],
-    password: isToken ? undefined : (input.password as string),
+    password: hasPassword ? (input.password as string) : undefined,
+    isToken,
+    oidcName,
     phone,
     place: isMissing(input.place) ? undefined : input.place,
     contact: isMissing(input.contact) ? undefined : input.contact,
@@ -64,7 +73,7 @@ export const detailsOf = (input: JsonObject): JsonObject =>
   )
 
 function requireFields(input: JsonObject, settings: Settings, isToken: boolean): void {
-  const required = ['username', isToken ? 'phone' : 'password']
+  const required = ['username', ...(isToken ? ['phone'] : input.oidc_username ? [] : ['password'])]
   const roles = isMissing(input.type) && isMissing(input.roles) ? undefined : askedRoles(input)
   if (roles !== undefined && isOfflineRoleSet(roles, settings)) required.push('place', 'contact')
   const missing = required.filter(name => isMissing(input[name]))
