@@ -6,13 +6,14 @@
  * any. Leaves to others: what documents mean.
  */
 import { assert } from '../../base/assert.ts'
-import { type Failure, isFailure } from '../../base/errors.ts'
+import { Failure, isFailure } from '../../base/errors.ts'
 import type { User } from '../../core/auth/user.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import type { EditResult } from '../../core/database/commit-edits.ts'
 import { printDigest, type StoredAttachment } from '../../core/document/attachment.ts'
 import { type IncomingDocument, scanDocument } from '../../core/document/incoming-document.ts'
 import { printRevision } from '../../core/document/revision.ts'
+import type { ListingRange } from '../../core/operations/list-documents.ts'
 import type { DatabaseOperations, ServerOperations } from '../../core/operations/operations.ts'
 import type { DocumentView } from '../../core/operations/read-document.ts'
 import type { DocumentWrite } from '../../core/operations/write-documents.ts'
@@ -39,6 +40,8 @@ export interface RowQuery {
   /** For views that reduce: `false` asks for their rows. */
   readonly reduce?: boolean
   readonly group?: boolean
+  /** Groups by so many first members of keys that are lists. */
+  readonly groupLevel?: number
 }
 
 export interface ViewRow {
@@ -79,17 +82,25 @@ export class DocumentDatabase {
 
   /** One for each id, in order; undefined where there is none. */
   async getMany(ids: readonly string[]): Promise<(Document | undefined)[]> {
-    if (ids.length === 0) return []
+    const documents: (Document | undefined)[] = []
+    for await (const batch of this.named(ids))
+      for (const document of batch) documents.push(document)
+    return documents
+  }
+
+  /** The same in batches that are not large, however large the documents are. */
+  async *named(
+    ids: readonly string[],
+  ): AsyncGenerator<readonly (Document | undefined)[], void, undefined> {
+    if (ids.length === 0) return
     // Local documents are nobody's but the replicators', who know them by name.
     const asked = ids.map(id => (id.startsWith('_local/') ? undefined : id))
     const { rows } = await (await this.open()).listNamedDocuments('all', asked)
-    const documents: (Document | undefined)[] = []
     for await (const batch of rows) {
-      for (const row of batch) {
-        documents.push(row === undefined || row.deleted ? undefined : documentOf(row.view({})))
-      }
+      yield batch.map(row =>
+        row === undefined || row.deleted ? undefined : documentOf(row.view({})),
+      )
     }
-    return documents
   }
 
   /** Those that are there, by id; ids may repeat. */
@@ -99,6 +110,41 @@ export class DocumentDatabase {
     const map = new Map<string, Document>()
     for (const document of found) if (document !== undefined) map.set(document._id, document)
     return map
+  }
+
+  /**
+   * Documents of a range of ids, in batches at the reader's pace.
+   *
+   * @param isWanted looks at the text of a document before it is parsed, where most are of no interest
+   */
+  async *list(
+    range: ListingRange,
+    isWanted?: (body: Buffer) => boolean,
+  ): AsyncGenerator<readonly Document[], void, undefined> {
+    const uncounted = { ...range, withoutOffset: true }
+    const { rows } = await (await this.open()).listDocuments('all', uncounted)
+    for await (const batch of rows) {
+      const documents: Document[] = []
+      for (const row of batch) {
+        const view = isWanted === undefined || isWanted(row.value) ? row.view({}) : undefined
+        if (view !== undefined) documents.push(documentOf(view))
+      }
+      if (documents.length > 0) yield documents
+    }
+  }
+
+  /** The bytes of an attachment. Fails with `document_missing`, `attachment_missing` or `attachment_too_large`. */
+  async readAttachment(id: string, name: string, bytesMax: number): Promise<Buffer> {
+    const database = await this.open()
+    const { attachment } = await database.readAttachment(id, name)
+    const chunks: Buffer[] = []
+    let length = 0
+    for await (const chunk of database.plainBytes(attachment)) {
+      length += chunk.length
+      if (length > bytesMax) throw new Failure('attachment_too_large')
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
   }
 
   /** Fails as the write fails: `document_conflict`, `forbidden`, `document_too_large` … */
