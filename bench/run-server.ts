@@ -31,6 +31,9 @@ export async function runServer(options: {
   readonly workerCount: number
   /** Text of the configuration file. */
   readonly ini?: string
+  /** The embedded one unless said otherwise. */
+  readonly engine?: string
+  readonly nodeName?: string
 }): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gurney-bench-'))
   writeFileSync(
@@ -42,6 +45,11 @@ export async function runServer(options: {
   const workers = ['--workers', String(options.workerCount)]
   const child = spawn(process.execPath, [MAIN, 'serve', ...flags, ...workers], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      ...(options.engine === undefined ? {} : { GURNEY_ENGINE: options.engine }),
+      ...(options.nodeName === undefined ? {} : { GURNEY_NODE_NAME: options.nodeName }),
+    },
   })
   const port = await portOf(child)
   return {

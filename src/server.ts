@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Application } from './app/application.ts'
+import { BackgroundWork } from './app/background-work.ts'
 import { openForUser } from './app/offline-users/open-for-user.ts'
-import { getOrAdd } from './base/get-or-add.ts'
 import type { Log } from './base/log.ts'
 import type { Metrics, MetricsSnapshot } from './base/metrics.ts'
 import { canonicalTarget, HEADER_NAMES } from './base/product-names.ts'
@@ -18,17 +18,22 @@ import { isReplicatorDatabase } from './core/database/database-name.ts'
 import { UpdateLog } from './core/database/update-log.ts'
 import { UpdateRecorder } from './core/database/update-recorder.ts'
 import { DesignCache } from './core/design/design-cache.ts'
+import { IndexLeases } from './core/indexing/index-leases.ts'
 import type { IndexUpdates, LocalIndexUpdates } from './core/indexing/index-updates.ts'
 import type { Notices } from './core/notices/notices.ts'
 import { authSettingsOf } from './core/operations/auth-configuration.ts'
 import type { DatabaseParts } from './core/operations/database-operations.ts'
-import type { SystemFigures } from './core/operations/operations.ts'
+import type { Members, SystemFigures } from './core/operations/operations.ts'
 import type { ReplicationOperations } from './core/operations/replication-operations.ts'
 import { LocalServer } from './core/operations/server-operations.ts'
 import { UserAccounts } from './core/operations/user-accounts.ts'
 import { UserDatabases } from './core/operations/user-databases.ts'
-import { localUpdates, makeViewServices } from './core/operations/view-services.ts'
-import type { ClientTls } from './core/replication/http-client.ts'
+import {
+  localUpdates,
+  makeViewServices,
+  type ViewServices,
+} from './core/operations/view-services.ts'
+import { readClientTls } from './core/replication/client-tls.ts'
 import { ReplicationService } from './core/replication/replication-service.ts'
 import { ReplicatorDatabaseOperations } from './core/replication/replicator-database.ts'
 import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
@@ -37,13 +42,17 @@ import type { ActiveTasks, ListAllTasks } from './core/tasks/active-tasks.ts'
 import type { Engine } from './engine/engine.ts'
 import { AppApi } from './http/app/app-api.ts'
 import { isApplicationTarget } from './http/app/app-target.ts'
+import { METRICS_PREFIX } from './http/app/metrics.ts'
+import { visitAnswerer } from './http/app/visits.ts'
 import { CouchApi } from './http/couch/couch-api.ts'
+import { countRequest } from './http/couch/count-request.ts'
 import { corsFor } from './http/couch/cross-origin.ts'
 import { credentialsOf } from './http/couch/session.ts'
-import { type AccessEntry, accessLogger } from './http/kit/access-log.ts'
+import { accessLogger } from './http/kit/access-log.ts'
 import { HttpServer, type TlsOptions } from './http/kit/http-server.ts'
 import { type Answerer, answererOf, type Life } from './http/kit/lifecycle.ts'
 import { type HttpRequest, REQUEST_DEFAULTS, RequestScope } from './http/kit/request.ts'
+import { type ProcessMetrics, RequestMetrics } from './http/kit/request-metrics.ts'
 import { RESPOND_DEFAULTS } from './http/kit/respond.ts'
 import { TrustedProxies } from './http/kit/trusted-proxies.ts'
 import { API_LEVEL, APPLICATION_LEVEL, VERSION } from './version.ts'
@@ -59,13 +68,18 @@ export interface ServerParts {
   readonly tasks: ActiveTasks
   /** What this process counts with. */
   readonly metrics: Metrics
+  /** What this process tells scrapers, and what every process does; its own where nobody says. */
+  readonly requestMetrics?: RequestMetrics
+  readonly gatherProcessMetrics?: () => Promise<readonly ProcessMetrics[]>
   /** The figures of all processes. */
   readonly gatherMetrics: () => Promise<MetricsSnapshot>
   readonly gatherSystem: () => Promise<SystemFigures>
   /** Absent: replications run in this process. */
   readonly replication?: ReplicationOperations
-  /** How replications show and check certificates. */
-  readonly replicationTls?: () => ClientTls
+  /** What is followed on behalf of all nodes is followed from `startBackground` on. */
+  readonly waitsWithBackground?: boolean
+  /** The nodes that share the engine; without it, this one alone. */
+  readonly members?: () => Promise<Members>
   /** Processes that bring indexes up to date; without them it is done here. */
   readonly indexUpdates?: IndexUpdates
   /** Of the processes that run functions of design documents. */
@@ -74,6 +88,8 @@ export interface ServerParts {
   readonly onFailedLogin?: (peer: string, name: string) => void
   readonly log: Log
   readonly clock: () => number
+  /** When the server was started; now, where nobody says. */
+  readonly startedMs?: number
 }
 
 export interface SandboxLimits {
@@ -83,6 +99,8 @@ export interface SandboxLimits {
 }
 
 export interface Servers {
+  /** Undefined where it is switched off. */
+  readonly application: Application | undefined
   readonly indexUpdates: IndexUpdates
   readonly replication: ReplicationOperations
   /** @param tls serves HTTPS with these certificates */
@@ -90,6 +108,10 @@ export interface Servers {
   readonly nodeLocal: () => HttpServer
   /** Makes the application's databases where it is switched on and they are missing; before anybody is served. */
   readonly install: () => Promise<void>
+  /** The application's work in the background; made when it is first asked for. Undefined without the application. */
+  readonly background: () => BackgroundWork | undefined
+  /** Begins with replications and databases that documents ask for. */
+  readonly startBackground: () => void
   /** A wrong password that another process was given. */
   readonly noteFailedLogin: (peer: string, name: string) => void
   /** Resolves when all that was promised to clients for later is done. */
@@ -106,24 +128,10 @@ export function composeServers(parts: ServerParts): Servers {
   const authenticator = authenticatorOf(parts, catalog)
   const limits = parts.sandboxLimits ?? SANDBOX_LIMITS
   const sandbox = new LazySandbox(() => sandboxOf(parts, limits))
-  let ownUpdates: LocalIndexUpdates | undefined
-  const viewParts = {
-    engine: parts.engine,
-    databases: catalog,
-    designs: new DesignCache(),
-    configuration,
-    sandbox: sandbox.current,
-    log,
-    cacheBytesMax: INDEX_CACHE_BYTES_MAX,
-  }
-  const views = makeViewServices(viewParts, services => {
-    if (parts.indexUpdates !== undefined) return parts.indexUpdates
-    const batchesMax = limits.processesMax + 1
-    ownUpdates = localUpdates(services, viewParts, { tasks: parts.tasks, clock, batchesMax })
-    return ownUpdates
-  })
+  const { views, closeUpdates } = viewsOf(parts, catalog, sandbox, limits)
   const operations: LocalServer = new LocalServer({
     nodeName: parts.nodeName,
+    ...(parts.members && { members: parts.members }),
     catalog,
     updates,
     configuration,
@@ -147,29 +155,92 @@ export function composeServers(parts: ServerParts): Servers {
   const here = parts.replication === undefined ? replicationHere(operations, parts) : undefined
   const replication = (parts.replication ?? here) as ReplicationOperations
   const userDatabases = here && userDatabasesOf(operations, parts)
-  here?.start()
-  userDatabases?.start()
-  const application = applicationOf(operations, parts)
+  const startBackground = (): void => {
+    here?.start()
+    userDatabases?.start()
+  }
+  if (parts.waitsWithBackground !== true) startBackground()
+  const application = applicationOf(operations, parts, sandbox)
+  let background: BackgroundWork | undefined
   return {
-    main: tls => httpServer(parts, chooserOf(operations, application), tls),
-    nodeLocal: () => httpServer(parts, couchOnly(operations, true)),
+    application,
+    ...httpFronts(parts, operations, application),
     replication,
+    startBackground,
     indexUpdates: views.updates,
     noteFailedLogin: (peer, name) => authenticator.noteFailure(peer, name, operations.authSettings),
     install: async () => application?.start(),
+    background: () => {
+      background ??= application && new BackgroundWork(application, log)
+      return background
+    },
     settle: async () => {
+      await background?.close()
       await application?.close()
       await userDatabases?.close()
       await here?.close()
       await operations.settle()
-      await ownUpdates?.close()
+      await closeUpdates()
       await recorder.close()
     },
     close: () => sandbox.close(),
   }
 }
 
-const httpServer = (parts: ServerParts, choose: Life['choose'], tls?: TlsOptions): HttpServer =>
+/** Indexes, brought up to date here where no other process does it. */
+function viewsOf(
+  parts: ServerParts,
+  catalog: Catalog,
+  sandbox: LazySandbox,
+  limits: SandboxLimits,
+): { readonly views: ViewServices; readonly closeUpdates: () => Promise<void> } {
+  const { configuration, log, clock } = parts
+  let ownUpdates: LocalIndexUpdates | undefined
+  const mustShare = parts.engine.supports.manyNodes && parts.indexUpdates === undefined
+  const leases = mustShare ? new IndexLeases(parts.engine) : undefined
+  const viewParts = {
+    engine: leases?.engine ?? parts.engine,
+    databases: catalog,
+    designs: new DesignCache(),
+    configuration,
+    sandbox: sandbox.current,
+    log,
+    cacheBytesMax: INDEX_CACHE_BYTES_MAX,
+  }
+  const views = makeViewServices(viewParts, services => {
+    if (parts.indexUpdates !== undefined) return parts.indexUpdates
+    const batchesMax = limits.processesMax + 1
+    const { tasks } = parts
+    ownUpdates = localUpdates(services, viewParts, { tasks, clock, batchesMax, leases })
+    return ownUpdates
+  })
+  return { views, closeUpdates: async () => ownUpdates?.close() }
+}
+
+/** What clients come to, with all that is counted there. */
+function httpFronts(
+  parts: ServerParts,
+  operations: LocalServer,
+  application: Application | undefined,
+): Pick<Servers, 'main' | 'nodeLocal'> {
+  const requestMetrics = parts.requestMetrics ?? new RequestMetrics(METRICS_PREFIX)
+  const gather = parts.gatherProcessMetrics ?? (async () => [await requestMetrics.snapshot()])
+  const counted = { ...parts, requestMetrics }
+  return {
+    main: tls => {
+      const server = httpServer(counted, chooserOf(operations, application, gather), tls)
+      requestMetrics.watchConnections(() => server.connectionCount())
+      return server
+    },
+    nodeLocal: () => httpServer(counted, couchOnly(operations, true)),
+  }
+}
+
+interface CountingParts extends ServerParts {
+  readonly requestMetrics: RequestMetrics
+}
+
+const httpServer = (parts: CountingParts, choose: Life['choose'], tls?: TlsOptions): HttpServer =>
   new HttpServer({
     life: lifeOf(choose, parts),
     scope: new RequestScope(requestOptions(parts.configuration)),
@@ -179,10 +250,19 @@ const httpServer = (parts: ServerParts, choose: Life['choose'], tls?: TlsOptions
 /** Undefined where it is switched off. */
 const applicationOf = (
   server: LocalServer,
-  { configuration, notices, log, clock }: ServerParts,
+  { configuration, notices, log, clock, startedMs = clock() }: ServerParts,
+  sandbox: LazySandbox,
 ): Application | undefined =>
   configuration.get(SETTINGS.application)
-    ? new Application({ server, notices, log, clock, version: APPLICATION_LEVEL })
+    ? new Application({
+        server,
+        notices,
+        log,
+        clock,
+        startedMs,
+        sandbox: sandbox.current,
+        version: APPLICATION_LEVEL,
+      })
     : undefined
 
 const authenticatorOf = (parts: ServerParts, catalog: Catalog) =>
@@ -203,9 +283,7 @@ const replicationHere = (operations: LocalServer, parts: ServerParts): Replicati
     server: operations,
     notices: parts.notices,
     tasks: parts.tasks,
-    tls:
-      parts.replicationTls ??
-      (() => ({ verify: parts.configuration.get(SETTINGS.replicationVerifyTls) })),
+    tls: () => readClientTls(parts.configuration),
     warn: (message, facts) => parts.log.warning(message, facts),
     clock: parts.clock,
     wait: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),
@@ -252,25 +330,33 @@ function couchOnly(operations: LocalServer, nodeLocal: boolean): Life['choose'] 
 }
 
 /** Which API answers is told by the path alone; the application's other names are replaced first. */
-function chooserOf(operations: LocalServer, application: Application | undefined): Life['choose'] {
+function chooserOf(
+  operations: LocalServer,
+  application: Application | undefined,
+  gatherProcessMetrics: () => Promise<readonly ProcessMetrics[]>,
+): Life['choose'] {
   if (application === undefined) return couchOnly(operations, false)
   const couch = answererOf(new CouchApi(operations, { nodeLocal: false }))
   const { configuration } = operations
   const manners = {
     credentialsOf,
     corsFor: (request: HttpRequest) => corsFor(request, configuration),
+    gatherProcessMetrics,
   }
   const app = answererOf(new AppApi(application, manners))
   return request => {
     const target = canonicalTarget(request.target)
     const isOurs = isApplicationTarget(target, request.method)
-    const answerer: Answerer = isOurs ? app : couch
+    const answerer: Answerer = visitAnswerer(application, couch, request) ?? (isOurs ? app : couch)
     if (target === request.target) return answerer
     return (renamed, log) => answerer(renamed.redirect({ target }), log)
   }
 }
 
-function lifeOf(choose: Life['choose'], { configuration, log, metrics }: ServerParts): Life {
+function lifeOf(
+  choose: Life['choose'],
+  { configuration, log, metrics, requestMetrics }: CountingParts,
+): Life {
   const logRequest = accessLogger(log)
   return {
     choose,
@@ -278,27 +364,11 @@ function lifeOf(choose: Life['choose'], { configuration, log, metrics }: ServerP
     log,
     onDone: entry => {
       countRequest(metrics, entry)
+      requestMetrics.count(entry)
       if (configuration.get(SETTINGS.logRequests)) logRequest(entry)
     },
   }
 }
-
-function countRequest(metrics: Metrics, { method, status, durationMs }: AccessEntry): void {
-  metrics.add('couchdb.httpd.requests')
-  metrics.add(METHOD_COUNTERS.get(method) ?? 'couchdb.httpd_request_methods.other')
-  metrics.add(getOrAdd(STATUS_COUNTERS, status, () => `couchdb.httpd_status_codes.${status}`))
-  metrics.record('couchdb.request_time', durationMs)
-}
-
-const STATUS_COUNTERS = new Map<number, string>()
-
-/** Others are counted together: names that clients invent must not fill memory. */
-const METHOD_COUNTERS = new Map(
-  ['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'].map(method => [
-    method,
-    `couchdb.httpd_request_methods.${method}`,
-  ]),
-)
 
 /** Values that follow the configuration: read at each request, made anew only when something changed. */
 function following<T extends object>(configuration: Configuration, make: () => T): T {

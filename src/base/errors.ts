@@ -65,6 +65,8 @@ export const FAILURES = {
   document_invalid: 'The document breaks a rule of the format',
   document_id_invalid: 'The document id is not allowed',
   document_too_large: 'The document is larger than the configured limit',
+  partition_invalid: 'The name of the partition is not allowed',
+  partition_full: 'The partition is larger than the configured limit',
   attachment_missing: 'The document has no such attachment',
   attachment_too_large: 'The attachment is larger than the configured limit',
   attachment_stub_missing: 'An attachment stub names content that is not there',
@@ -72,6 +74,10 @@ export const FAILURES = {
   digest_mismatch: 'The content does not match the digest that came with it',
   design_document_invalid: 'The design document breaks a rule of the format',
   compilation_failed: 'A function of the design document does not compile',
+
+  // forms and records of the application
+  form_invalid: 'The form cannot be transformed',
+  record_invalid: 'The input cannot become a record',
 
   // functions of users
   function_missing: 'The design document has no such function',

@@ -44,11 +44,25 @@ export function userNameOfId(id: string): string | undefined {
 const APPLICATION = 'svc'
 const APPLICATION_ALIAS = 'medic'
 
+/** Ours first. */
+export const APPLICATION_NAMES = [APPLICATION, APPLICATION_ALIAS] as const
+
 /** @param part `sentinel`, `logs` …; without one it is the main database */
 export const applicationDatabase = (part?: string): string =>
   part === undefined ? APPLICATION : `${APPLICATION}-${part}`
 
+/** Whether it is what the product is called. */
+export const isApplicationName = (name: string): boolean =>
+  (APPLICATION_NAMES as readonly string[]).includes(name)
+
+/** A name that begins with the product's, with ours instead. */
+export const applicationName = (name: string): string =>
+  name === APPLICATION_ALIAS || name.startsWith(`${APPLICATION_ALIAS}-`)
+    ? `${APPLICATION}${name.slice(APPLICATION_ALIAS.length)}`
+    : name
+
 const PARTS = 'sentinel|users-meta|logs|vault|user-|purged-'
+const UPGRADE_ALIAS = 'horti-upgrade'
 const END = '(?=[/?#]|$)'
 const MAIN_DESIGN = `/+${APPLICATION}/+_design(?:/+|%2F)`
 const ALIASES: readonly (readonly [RegExp, string])[] = [
@@ -58,10 +72,12 @@ const ALIASES: readonly (readonly [RegExp, string])[] = [
     new RegExp(`^(${MAIN_DESIGN}[^/?#]+/+_rewrite/+[^/?#]+/+)${APPLICATION_ALIAS}${END}`),
     `$1${APPLICATION}`,
   ],
+  // The document that tells how an upgrade goes was called after the program that did it.
+  [new RegExp(`^(/+${APPLICATION}/+)${UPGRADE_ALIAS}${END}`), `$1${APPLICATION}-upgrade`],
 ]
 
 /** A request target in which the application's databases and design documents may have their other names. */
 export const canonicalTarget = (target: string): string =>
-  target.includes(APPLICATION_ALIAS)
+  target.includes(APPLICATION_ALIAS) || target.includes(UPGRADE_ALIAS)
     ? ALIASES.reduce((text, [pattern, name]) => text.replace(pattern, name), target)
     : target

@@ -20,7 +20,7 @@ it('workers share the application', { timeout: 120_000 }, async () => {
     (await fetch(new URL(path, server.url()), { headers, ...init })).json()
   try {
     const { rows } = (await ask('/svc/_all_docs')) as { rows: { value: { rev: string } }[] }
-    assert.equal(rows.length, 7)
+    assert.equal(rows.length, 8)
     assert.ok(rows.every(({ value }) => value.rev.startsWith('1-')))
     const everywhere = async (locale: string): Promise<boolean> => {
       const seen = await Promise.all(Array.from({ length: 12 }, () => ask('/api/v1/settings')))

@@ -26,8 +26,9 @@ export interface TestApplication {
 
 export async function startApplication(
   settings: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
+  clock: () => number = Date.now,
 ): Promise<TestApplication> {
-  const server = await startServer({ application: true, settings })
+  const server = await startServer({ application: true, settings, clock })
   for (const [name, roles] of Object.entries(PEOPLE)) {
     const body = { name, type: 'user', roles, password: 'secret' }
     const { status } = await server.ask('PUT', `/_users/org.svc.user:${name}`, { body })

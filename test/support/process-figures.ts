@@ -33,13 +33,13 @@ function tree(pid: number): number[] {
 const parentOf = (pid: number): number | undefined => statusField(pid, 'PPid')
 const anonymousBytes = (pid: number): number => (statusField(pid, 'RssAnon') ?? 0) * 1024
 
-/** The kernel counts in hundredths of a second. */
+/** With children that have ended since. The kernel counts in hundredths of a second. */
 function cpuMsOf(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /, '')
       .split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
+    return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) * 10
   } catch {
     // ended since it was listed
     return 0

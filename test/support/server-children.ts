@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-export type ChildRole = 'worker' | 'indexer' | 'replicator'
+export type ChildRole = 'worker' | 'indexer' | 'replicator' | 'background'
 
 export function childrenOf(primaryPid: number | undefined, role: ChildRole): number[] {
   const list = execFileSync('ps', ['-o', 'pid=', '--ppid', String(primaryPid)], {

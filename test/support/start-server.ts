@@ -1,4 +1,6 @@
 /** The whole server in this process over the memory engine, asked without a socket. */
+import type { Application } from '../../src/app/application.ts'
+import type { BackgroundWork } from '../../src/app/background-work.ts'
 import { type Log, silentLog } from '../../src/base/log.ts'
 import { Metrics } from '../../src/base/metrics.ts'
 import { hashAdminPassword } from '../../src/core/auth/password.ts'
@@ -27,6 +29,10 @@ export interface TestServer {
   readonly engine: Engine
   readonly configuration: Configuration
   readonly notices: Notices
+  /** The application's background work; not started. */
+  background(): BackgroundWork | undefined
+  /** Where it was asked for. */
+  readonly application: Application | undefined
   ask(method: string, url: string, options?: AskOptions): Promise<Answer>
   /** Listens on a free port of this machine as well; the address, without a slash at the end. */
   listen(): Promise<string>
@@ -103,6 +109,8 @@ export async function startServer(
     engine,
     configuration,
     notices,
+    application: servers.application,
+    background: () => servers.background(),
     async ask(method, url, { headers = {}, body, user = ADMIN, signal, nodeLocal = false } = {}) {
       const sent = bodyOf(body)
       const injected = await inject(nodeLocal ? nodeLocalServer : main, {

@@ -13,6 +13,7 @@ import { ANONYMOUS } from '../../core/auth/user.ts'
 import type { Api } from '../kit/lifecycle.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
+import type { ProcessMetrics } from '../kit/request-metrics.ts'
 import { type Match, Router } from '../kit/router.ts'
 import { AppExchange, type AppHandler, type AppRoute, type AppVisitor } from './app-exchange.ts'
 import { failureJson, failureText, type PresentedFailure, presentFailure } from './error-table.ts'
@@ -24,6 +25,8 @@ export interface SharedManners {
   corsFor(
     request: HttpRequest,
   ): { preflight(): Reply | undefined; headers(): readonly string[] } | undefined
+  /** What every process tells about itself. */
+  gatherProcessMetrics(): Promise<readonly ProcessMetrics[]>
 }
 
 const LOGGED_IN: AccessRule = {}
@@ -76,8 +79,10 @@ export class AppApi implements Api<AppVisitor, AppRoute> {
     visitor: AppVisitor,
   ): Reply | Promise<Reply> {
     const application = this.#application
+    const { gatherProcessMetrics } = this.#manners
     const credentials = this.#manners.credentialsOf(request)
-    return handler(new AppExchange({ request, params, visitor, application, credentials }))
+    const sender = { request, params, visitor, credentials }
+    return handler(new AppExchange({ ...sender, application, gatherProcessMetrics }))
   }
 
   fallback(_request: HttpRequest, { user }: AppVisitor): Reply {
@@ -88,6 +93,7 @@ export class AppApi implements Api<AppVisitor, AppRoute> {
 
   presentFailure(failure: Failure, request: HttpRequest, visitor: AppVisitor | undefined): Reply {
     const presented = presentFailure(failure)
+    if (this.#routeOf(request, visitor)?.bareErrors === true) return bareReply(presented)
     if (presented.status === 401) return this.#presentStranger(presented, request, visitor)
     const { allow } = failure.detail
     const isMethod = failure.code === 'method_not_allowed' && typeof allow === 'string'
@@ -124,13 +130,17 @@ export class AppApi implements Api<AppVisitor, AppRoute> {
     return match && ruleOf(match.route, request.method)
   }
 
+  #routeOf(request: HttpRequest, visitor: AppVisitor | undefined): AppRoute | undefined {
+    return visitor?.route ?? this.router.match(request.segments)?.route
+  }
+
   #presentStranger(
     presented: PresentedFailure,
     request: HttpRequest,
     visitor: AppVisitor | undefined,
   ): Reply {
-    const route = visitor?.route ?? this.router.match(request.segments)?.route
-    const headers = ['logout-authorization', 'Svc API']
+    const route = this.#routeOf(request, visitor)
+    const headers = [...LOGGED_OUT]
     if (request.acceptNames('text/html') && !request.acceptNames('application/json')) {
       const location = `/${applicationDatabase()}/login?redirect=${encodeURIComponent(request.target)}`
       const cookie = 'login=force; Path=/; SameSite=Lax'
@@ -152,6 +162,18 @@ const isAdminParty = ({ user }: AppVisitor): boolean => user.roles.includes('_ad
 const wantsText = (request: HttpRequest): boolean =>
   (request.acceptNames('text/plain') || request.acceptNames('text/*')) &&
   !request.acceptNames('application/json')
+
+const LOGGED_OUT: readonly string[] = ['logout-authorization', 'Svc API']
+
+const bareReply = ({ status, error }: PresentedFailure): Reply => ({
+  status,
+  headers: [
+    'Content-Type',
+    'application/json; charset=utf-8',
+    ...(status === 401 ? LOGGED_OUT : []),
+  ],
+  body: JSON.stringify({ error: status === 401 ? 'Not logged in' : error }),
+})
 
 const textReply = (status: number, text: string, headers: readonly string[]): Reply => ({
   status,

@@ -14,6 +14,7 @@ import type { User } from '../../core/auth/user.ts'
 import { joinRows } from '../kit/json-stream.ts'
 import { type Reply, streamReply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
+import type { ProcessMetrics } from '../kit/request-metrics.ts'
 import type { Params, RouteShape } from '../kit/router.ts'
 
 export type AppHandler = (exchange: AppExchange) => Reply | Promise<Reply>
@@ -23,6 +24,8 @@ export interface AppRoute extends RouteShape<AppHandler> {
   readonly access: Readonly<Record<string, AccessRule>>
   /** Those who are not logged in are told how. */
   readonly prompts?: boolean
+  /** Failures are `{error}` and nothing else, whatever the client prefers to read. */
+  readonly bareErrors?: boolean
 }
 
 /** What is known about the sender of a request; filled on its way through the lifecycle. */
@@ -39,7 +42,15 @@ export interface AppExchangeParts {
   readonly visitor: AppVisitor
   readonly application: Application
   readonly credentials: RequestCredentials
+  readonly gatherProcessMetrics: () => Promise<readonly ProcessMetrics[]>
 }
+
+interface ListFrame {
+  readonly prefix: string
+  readonly suffix: string | (() => string)
+}
+
+const BARE: ListFrame = { prefix: '[', suffix: ']' }
 
 /** Bytes of a JSON body. */
 export const BODY_BYTES_MAX = 32 * 1024 * 1024
@@ -52,14 +63,17 @@ export class AppExchange {
   readonly params: Params
   readonly application: Application
   readonly credentials: RequestCredentials
+  /** What every process tells about itself. */
+  readonly gatherProcessMetrics: () => Promise<readonly ProcessMetrics[]>
   readonly #visitor: AppVisitor
 
-  constructor({ request, params, visitor, application, credentials }: AppExchangeParts) {
-    this.request = request
-    this.params = params
-    this.application = application
-    this.credentials = credentials
-    this.#visitor = visitor
+  constructor(parts: AppExchangeParts) {
+    this.request = parts.request
+    this.params = parts.params
+    this.application = parts.application
+    this.credentials = parts.credentials
+    this.gatherProcessMetrics = parts.gatherProcessMetrics
+    this.#visitor = parts.visitor
   }
 
   get user(): User {
@@ -91,15 +105,13 @@ export class AppExchange {
 
   /** `{data, cursor}`, sent while it is read. */
   page(page: Page<unknown>): Reply {
-    const rows = joinRows(
-      {
-        prefix: '{"data":[',
-        separator: ',',
-        suffix: () => `],"cursor":${JSON.stringify(page.cursor())}}`,
-      },
-      printed(page.batches),
-    )
-    return streamReply(200, JSON_HEADERS, rows)
+    const suffix = () => `],"cursor":${JSON.stringify(page.cursor())}}`
+    return this.list(page.batches, { prefix: '{"data":[', suffix })
+  }
+
+  /** A list, sent while it is read; what is around it is JSON text. */
+  list(batches: AsyncIterable<readonly unknown[]>, around: ListFrame = BARE): Reply {
+    return streamReply(200, JSON_HEADERS, joinRows({ separator: ',', ...around }, printed(batches)))
   }
 
   /** The body of routes that take nothing but JSON. One that is empty reads as an empty object. */

@@ -46,6 +46,8 @@ const ROWS = {
   document_invalid: BAD,
   document_id_invalid: BAD,
   document_too_large: TOO_LARGE,
+  partition_invalid: BAD,
+  partition_full: { status: 403 },
   attachment_missing: MISSING,
   attachment_too_large: TOO_LARGE,
   attachment_stub_missing: { status: 412 },
@@ -53,6 +55,9 @@ const ROWS = {
   digest_mismatch: BAD,
   design_document_invalid: BAD,
   compilation_failed: BAD,
+  form_invalid: BAD,
+  // The specification wants it so.
+  record_invalid: INSIDE,
   function_missing: INSIDE,
   function_failed: INSIDE,
   sandbox_timeout: INSIDE,
@@ -96,12 +101,16 @@ export interface PresentedFailure {
 
 export function presentFailure({ code, detail, message }: Failure): PresentedFailure {
   const { status, text = message, fixed }: Row = ROWS[code]
-  if (status >= 500) return { status, error: 'Server error' }
+  if (status >= 500) return { status, error: 'Server error', ...toldInside(code, detail.details) }
   if (fixed === true) return { status, error: text }
   const { error, reason, details } = detail
   const shown = error === undefined ? { error: reason ?? text } : { error, reason }
   return details === undefined ? { status, ...shown } : { status, ...shown, details }
 }
+
+/** Of what goes wrong inside nothing is told, but for records: their senders read what was missing. */
+const toldInside = (code: FailureCode, details: unknown): Pick<PresentedFailure, 'details'> =>
+  code === 'record_invalid' && details !== undefined ? { details } : {}
 
 /** The JSON body. */
 export const failureJson = ({ status, ...shown }: PresentedFailure): string =>

@@ -8,19 +8,31 @@ import {
   setPassword,
 } from '../../app/access/log-in.ts'
 import { isObject } from '../../app/documents/document.ts'
+import { ensureAdminAccount } from '../../app/users/admin-account.ts'
 import { Failure, isFailure } from '../../base/errors.ts'
 import { applicationDatabase } from '../../base/product-names.ts'
 import type { User } from '../../core/auth/user.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { AppExchange } from './app-exchange.ts'
-
-const YEAR_S = 365 * 24 * 60 * 60
+import { pageCookie } from './page-cookie.ts'
 
 export async function postLogin(exchange: AppExchange): Promise<Reply> {
   const { user: name, password, redirect, locale } = await fieldsOf(exchange)
   const loggedIn = await tryLogIn(exchange, name, password)
   if (loggedIn === undefined) return exchange.json({ error: 'Not logged in' }, 401)
+  await introduceAdmin(exchange, loggedIn.user)
   return welcome(exchange, loggedIn, { redirect, locale })
+}
+
+/** Documents that an admin lacks are made, but nobody is kept out for want of them. */
+async function introduceAdmin({ application }: AppExchange, { name }: User): Promise<void> {
+  const isServerAdmin = application.server.configuration.text('admins', name ?? '') !== undefined
+  if (name === null || !isServerAdmin) return
+  try {
+    await ensureAdminAccount(application, name)
+  } catch (thrown) {
+    application.logFailure('the documents of an admin could not be made', thrown)
+  }
 }
 
 export async function postPasswordReset(exchange: AppExchange): Promise<Reply> {
@@ -77,7 +89,7 @@ export function welcome(
   const cookies = [userCookie(exchange, user), 'login=; Path=/; Max-Age=0']
   const { locale } = wanted
   if (typeof locale === 'string' && /^[\w-]{1,35}$/.test(locale)) {
-    cookies.push(cookie(exchange, 'locale', locale))
+    cookies.push(pageCookie(exchange.request, 'locale', locale))
   }
   if (!mustChangePassword) cookies.unshift(session)
   return {
@@ -99,8 +111,5 @@ function localPath(given: unknown): string | undefined {
   return /[\u0000-\u001f\\]/.test(given) ? undefined : given
 }
 
-const userCookie = (exchange: AppExchange, { name, roles }: User): string =>
-  cookie(exchange, 'userCtx', JSON.stringify({ name, roles }))
-
-const cookie = ({ request }: AppExchange, name: string, value: string): string =>
-  `${name}=${encodeURIComponent(value)}; Path=/; Max-Age=${YEAR_S}; SameSite=Lax${request.isTls ? '; Secure' : ''}`
+const userCookie = ({ request }: AppExchange, { name, roles }: User): string =>
+  pageCookie(request, 'userCtx', encodeURIComponent(JSON.stringify({ name, roles })))

@@ -2,7 +2,7 @@
 import { insufficient } from '../../app/access/access-rule.ts'
 import { isAdmin, isOnline } from '../../app/access/permissions.ts'
 import { isObject } from '../../app/documents/document.ts'
-import { loadOfflineUser } from '../../app/offline-users/offline-user.ts'
+import { readOfflineAccount } from '../../app/offline-users/offline-user.ts'
 import {
   ensurePersonalDatabase,
   personalDatabase,
@@ -25,8 +25,9 @@ export async function countOwnDocuments(exchange: AppExchange): Promise<Replicat
   const { user, application, context } = exchange
   const { name, roles } = user
   assert(name !== null, 'strangers do not come here')
-  const offline = await loadOfflineUser(application, { name, roles })
-  const replicated = await replicatedIds(application.server, context, offline)
+  const account = await readOfflineAccount(application.users, { name, roles })
+  const scope = await application.scopes.scopeOf(context, account)
+  const replicated = await replicatedIds(application.server, context, scope)
   await recordCount(application.logs, name, replicated, context.clock())
   return replicated
 }

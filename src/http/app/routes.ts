@@ -6,11 +6,31 @@ import type { AccessRule } from '../../app/access/access-rule.ts'
 import { applicationDatabase } from '../../base/product-names.ts'
 import type { AppHandler, AppRoute } from './app-exchange.ts'
 import { postBulkDelete } from './bulk-delete.ts'
+import {
+  getAssetLinks,
+  getAttachmentSettings,
+  getDeployInfo,
+  getSetupPoll,
+  getStartupProgress,
+} from './client-start.ts'
 import { getContact, getContactIds, getContacts, postContactSummary } from './contacts.ts'
+import { putCredentials, putWithoutKey } from './credentials.ts'
+import {
+  aggregateExport,
+  contactsExport,
+  devicesExport,
+  feedbackExport,
+  messagesExport,
+  reportsExport,
+  unknownExport,
+} from './exports.ts'
+import { getForm, getForms, postFormValidation } from './forms.ts'
 import { contactsByPhone, hydrate } from './hydrate.ts'
 import { getIdentity, postLogin, postPasswordReset } from './login.ts'
-import { getPerson, getPersons, postPeople, postPerson, putPerson } from './people.ts'
-import { getPlace, getPlaces, postPlace, postPlaces, postPlacesId, putPlace } from './places.ts'
+import { getExpressMetrics, getExpressMetricsJson } from './metrics.ts'
+import { getMonitoringV1, getMonitoringV2 } from './monitoring.ts'
+import { handlersOf, postPeople, postPlaces, postPlacesId } from './people-and-places.ts'
+import { postRecordV1, postRecordV2 } from './records.ts'
 import { getReplicationIds, postReplicationDeletes, putPersonalDatabase } from './replication.ts'
 import {
   getReport,
@@ -27,7 +47,22 @@ import {
   getSettings,
   putSettings,
 } from './settings.ts'
+import {
+  getSms,
+  postAfricasTalkingMessage,
+  postAfricasTalkingReport,
+  postRapidProMessage,
+  postSms,
+} from './sms.ts'
 import { postTokenLogin, postWithoutToken } from './token-login.ts'
+import {
+  deleteUpgrade,
+  getCanUpgrade,
+  getUpgrade,
+  postComplete,
+  postStage,
+  postUpgrade,
+} from './upgrades.ts'
 import {
   getUsersV1,
   getUsersV2,
@@ -44,12 +79,15 @@ const MAIN = `/${applicationDatabase()}`
 const LEGACY = `${MAIN}/_design/${applicationDatabase()}/_rewrite`
 
 const EVERYBODY: AccessRule = { everybody: true }
+/** Also while the application is not installed. */
+const ALWAYS: AccessRule = { everybody: true, needsNothing: true }
 const LOGGED_IN: AccessRule = {}
 const CONFIGURERS: AccessRule = { all: ['can_edit', 'can_configure'] }
 const READ_CONTACTS: AccessRule = { online: 'permission', all: ['can_view_contacts'] }
 const READ_REPORTS: AccessRule = { online: 'permission', all: ['can_view_reports'] }
 const ONLINE: AccessRule = { online: 'firewall' }
 const ADMINS: AccessRule = { admin: true }
+const GATEWAYS: AccessRule = { all: ['can_access_gateway_api'] }
 
 const onlineWithAny = (...any: string[]): AccessRule => ({ online: 'permission', any })
 const withAll = (...all: string[]): AccessRule => ({ all })
@@ -66,13 +104,46 @@ function route(path: string, lines: Readonly<Record<string, Line>>, prompts = fa
   }
 }
 
+const UPGRADERS: AccessRule = { any: ['can_configure', 'can_upgrade'] }
 const CREATE_USERS = withAll('can_edit', 'can_create_users')
+const CREATE_RECORDS = withAll('can_create_records')
 const SEE_USERS = withAll('can_view_users')
+
+const PERSON = handlersOf('person')
+const PLACE = handlersOf('place')
+
+const EXPORT_AGGREGATE = ['can_export_aggregate', 'can_export_dhis']
+
+function exportRoute(type: string, handler: AppHandler, ...permissions: string[]): AppRoute {
+  const rule = onlineWithAny('can_export_all', ...permissions)
+  return route(`/api/v2/export/${type}`, { GET: [rule, handler], POST: [rule, handler] })
+}
 
 const PROMPTS = true
 
 export const APP_ROUTES: readonly AppRoute[] = [
-  route('/api/info', { GET: [{ everybody: true, needsNothing: true }, getInfo] }),
+  route('/api/info', { GET: [ALWAYS, getInfo] }),
+  route('/api/v1/monitoring', { GET: [ALWAYS, getMonitoringV1] }),
+  route('/api/v2/monitoring', { GET: [ALWAYS, getMonitoringV2] }),
+  route('/api/v1/express-metrics', { GET: [ALWAYS, getExpressMetrics] }),
+  route('/api/v1/express-metrics.json', { GET: [ALWAYS, getExpressMetricsJson] }),
+  route('/api/deploy-info', { GET: [LOGGED_IN, getDeployInfo] }),
+  route('/api/v1/startup-progress', { GET: [ALWAYS, getStartupProgress] }),
+  route('/api/couch-config-attachments', { GET: [ADMINS, getAttachmentSettings] }),
+  route('/setup/poll', { GET: [ALWAYS, getSetupPoll] }),
+  route('/.well-known/assetlinks.json', { GET: [EVERYBODY, getAssetLinks] }),
+
+  route('/api/v1/upgrade', { POST: [UPGRADERS, postUpgrade] }),
+  route('/api/v1/upgrade/stage', { POST: [UPGRADERS, postStage] }),
+  route('/api/v1/upgrade/complete', { POST: [UPGRADERS, postComplete] }),
+  route('/api/v2/upgrade', {
+    GET: [UPGRADERS, getUpgrade],
+    POST: [UPGRADERS, postUpgrade],
+    DELETE: [UPGRADERS, deleteUpgrade],
+  }),
+  route('/api/v2/upgrade/stage', { POST: [UPGRADERS, postStage] }),
+  route('/api/v2/upgrade/complete', { POST: [UPGRADERS, postComplete] }),
+  route('/api/v2/upgrade/can-upgrade', { GET: [UPGRADERS, getCanUpgrade] }),
 
   route(
     '/api/v1/settings',
@@ -94,22 +165,22 @@ export const APP_ROUTES: readonly AppRoute[] = [
   route('/api/v1/contact/{uuid}', { GET: [READ_CONTACTS, getContact] }),
 
   route('/api/v1/person', {
-    GET: [READ_CONTACTS, getPersons],
-    POST: [onlineWithAny('can_create_people', 'can_edit'), postPerson],
+    GET: [READ_CONTACTS, PERSON.list],
+    POST: [onlineWithAny('can_create_people', 'can_edit'), PERSON.create],
   }),
   route('/api/v1/person/{uuid}', {
-    GET: [READ_CONTACTS, getPerson],
-    PUT: [onlineWithAny('can_update_people', 'can_edit'), putPerson],
+    GET: [READ_CONTACTS, PERSON.read],
+    PUT: [onlineWithAny('can_update_people', 'can_edit'), PERSON.replace],
   }),
   route('/api/v1/people', { POST: [withAll('can_edit', 'can_create_people'), postPeople] }),
 
   route('/api/v1/place', {
-    GET: [READ_CONTACTS, getPlaces],
-    POST: [onlineWithAny('can_create_places', 'can_edit'), postPlace],
+    GET: [READ_CONTACTS, PLACE.list],
+    POST: [onlineWithAny('can_create_places', 'can_edit'), PLACE.create],
   }),
   route('/api/v1/place/{uuid}', {
-    GET: [READ_CONTACTS, getPlace],
-    PUT: [onlineWithAny('can_update_places', 'can_edit'), putPlace],
+    GET: [READ_CONTACTS, PLACE.read],
+    PUT: [onlineWithAny('can_update_places', 'can_edit'), PLACE.replace],
   }),
   route('/api/v1/places', { POST: [withAll('can_edit', 'can_create_places'), postPlaces] }),
   route('/api/v1/places/{id}', { POST: [withAll('can_edit', 'can_update_places'), postPlacesId] }),
@@ -124,6 +195,42 @@ export const APP_ROUTES: readonly AppRoute[] = [
     GET: [READ_REPORTS, getReport],
     PUT: [onlineWithAny('can_update_reports', 'can_edit'), putReport],
   }),
+
+  route('/api/v1/forms', { GET: [LOGGED_IN, getForms] }),
+  {
+    ...route('/api/v1/forms/validate', { POST: [withAll('can_configure'), postFormValidation] }),
+    bareErrors: true,
+  },
+  route('/api/v1/forms/{form}', { GET: [LOGGED_IN, getForm] }),
+  route('/api/v1/records', { POST: [CREATE_RECORDS, postRecordV1] }),
+  route('/api/v2/records', { POST: [CREATE_RECORDS, postRecordV2] }),
+
+  exportRoute('reports', reportsExport, 'can_export_messages'),
+  exportRoute('messages', messagesExport, 'can_export_messages'),
+  exportRoute('contacts', contactsExport, 'can_export_contacts'),
+  exportRoute('feedback', feedbackExport, 'can_export_feedback'),
+  exportRoute('user-devices', devicesExport, 'can_export_devices_details'),
+  exportRoute('aggregate', aggregateExport('aggregate'), ...EXPORT_AGGREGATE),
+  exportRoute('dhis', aggregateExport('dhis'), ...EXPORT_AGGREGATE),
+  route('/api/v2/export/{type}', {
+    GET: [EVERYBODY, unknownExport],
+    POST: [EVERYBODY, unknownExport],
+  }),
+
+  route('/api/sms', { GET: [GATEWAYS, getSms], POST: [GATEWAYS, postSms] }),
+  // Aggregators have no account: the handlers ask for the key they share.
+  route('/api/v1/sms/africastalking/incoming-messages', {
+    POST: [EVERYBODY, postAfricasTalkingMessage],
+  }),
+  route('/api/v1/sms/africastalking/delivery-reports', {
+    POST: [EVERYBODY, postAfricasTalkingReport],
+  }),
+  // The product's first path of it is misspelt, and known so to those who call it.
+  route('/api/v1/sms/radpidpro/incoming-messages', { POST: [EVERYBODY, postRapidProMessage] }),
+  route('/api/v1/sms/rapidpro/incoming-messages', { POST: [EVERYBODY, postRapidProMessage] }),
+  route('/api/v2/sms/rapidpro/incoming-messages', { POST: [EVERYBODY, postRapidProMessage] }),
+  route('/api/v1/credentials', { PUT: [ADMINS, putWithoutKey] }),
+  route('/api/v1/credentials/{key}', { PUT: [ADMINS, putCredentials] }),
 
   route('/api/v1/bulk-delete', {
     POST: [{ online: 'firewall', all: ['can_edit'] }, postBulkDelete],

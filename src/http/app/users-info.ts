@@ -1,13 +1,13 @@
 /** `/api/v1/users-info` and `/api/v1/users-doc-count`: how many documents a user holds, or would hold. */
 import { insufficient } from '../../app/access/access-rule.ts'
 import { hasPermission, isOnline } from '../../app/access/permissions.ts'
+import { loadScope } from '../../app/offline-users/load-scope.ts'
 import { parseOfflineRoles } from '../../app/offline-users/offline-roles.ts'
 import { imagineOfflineUser } from '../../app/offline-users/offline-user.ts'
 import { REPLICATION_LIMIT, replicatedIds } from '../../app/offline-users/replicated-documents.ts'
 import { allCounts, readCount } from '../../app/offline-users/replication-counts.ts'
 import { Failure } from '../../base/errors.ts'
-import { joinRows } from '../kit/json-stream.ts'
-import { type Reply, streamReply } from '../kit/reply.ts'
+import type { Reply } from '../kit/reply.ts'
 import type { AppExchange } from './app-exchange.ts'
 import { countOwnDocuments } from './replication.ts'
 
@@ -38,7 +38,8 @@ async function countForSomebody(exchange: AppExchange) {
     facilityIds,
     contactId: typeof contactId === 'string' && contactId !== '' ? contactId : undefined,
   })
-  return replicatedIds(application.server, context, imagined)
+  const { scope } = await loadScope(context, imagined)
+  return replicatedIds(application.server, context, scope)
 }
 
 const missingParams = (): Failure =>
@@ -56,16 +57,6 @@ export async function getUsersDocCount(exchange: AppExchange): Promise<Reply> {
   if (typeof user === 'string' && user !== '') {
     return exchange.json({ limit, users: await readCount(logs, user) })
   }
-  const frame = { prefix: `{"limit":${limit},"users":[`, separator: ',', suffix: ']}' }
-  return streamReply(
-    200,
-    ['Content-Type', 'application/json; charset=utf-8'],
-    joinRows(frame, printed(allCounts(logs))),
-  )
-}
-
-async function* printed(
-  batches: AsyncIterable<readonly unknown[]>,
-): AsyncGenerator<readonly string[], void, undefined> {
-  for await (const batch of batches) yield batch.map(count => JSON.stringify(count))
+  const prefix = `{"limit":${limit},"users":[`
+  return exchange.list(allCounts(logs), { prefix, suffix: ']}' })
 }

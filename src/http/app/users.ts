@@ -15,8 +15,7 @@ import { refusalText } from '../../app/users/user-refusal.ts'
 import { Failure } from '../../base/errors.ts'
 import { readBasic } from '../../core/auth/basic-auth.ts'
 import type { User } from '../../core/auth/user.ts'
-import { joinRows } from '../kit/json-stream.ts'
-import { type Reply, streamReply } from '../kit/reply.ts'
+import type { Reply } from '../kit/reply.ts'
 import type { AppExchange } from './app-exchange.ts'
 import { requireBody } from './require-body.ts'
 
@@ -103,13 +102,7 @@ function listReply(exchange: AppExchange, shape: (user: JsonObject) => JsonObjec
     facilityId: single(exchange, 'facility_id'),
     contactId: single(exchange, 'contact_id'),
   }
-  const users = listUsers(userContextOf(exchange), filter)
-  const frame = { prefix: '[', separator: ',', suffix: ']' }
-  return streamReply(
-    200,
-    ['Content-Type', 'application/json; charset=utf-8'],
-    joinRows(frame, printed(users, shape)),
-  )
+  return exchange.list(shaped(listUsers(userContextOf(exchange), filter), shape))
 }
 
 function single(exchange: AppExchange, name: string): string | undefined {
@@ -118,11 +111,11 @@ function single(exchange: AppExchange, name: string): string | undefined {
   throw new Failure('request_invalid', { reason: `The parameter ${name} must be given once.` })
 }
 
-async function* printed(
+async function* shaped(
   batches: AsyncIterable<readonly JsonObject[]>,
   shape: (user: JsonObject) => JsonObject,
-): AsyncGenerator<readonly string[], void, undefined> {
-  for await (const batch of batches) yield batch.map(user => JSON.stringify(shape(user)))
+): AsyncGenerator<readonly JsonObject[], void, undefined> {
+  for await (const batch of batches) yield batch.map(shape)
 }
 
 export async function getUserV2(exchange: AppExchange): Promise<Reply> {

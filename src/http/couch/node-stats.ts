@@ -1,11 +1,13 @@
 /** Figures of this node: `_stats`, `_system`, `_versions`, `_prometheus`. */
 import { type DistributionSnapshot, type MetricsSnapshot, percentile } from '../../base/metrics.ts'
+import { metricsText } from '../../base/metrics-text.ts'
+import type { SystemFigures } from '../../core/operations/operations.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { Exchange } from './exchange.ts'
 import { requireThisNode } from './node.ts'
 
 export async function getStats(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
+  await requireThisNode(exchange)
   const tree = statsTree(await exchange.server.metrics())
   let found: unknown = tree
   for (const name of exchange.params.rest) {
@@ -66,7 +68,7 @@ function presentDistribution(distribution: DistributionSnapshot) {
  * as process memory, buffers outside of it as binaries.
  */
 export async function getSystem(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
+  await requireThisNode(exchange)
   const system = await exchange.server.systemFigures()
   const { heapTotal, heapUsed, external, rss } = system.memory
   return exchange.value(200, {
@@ -101,8 +103,8 @@ export async function getSystem(exchange: Exchange): Promise<Reply> {
   })
 }
 
-export function getVersions(exchange: Exchange): Reply {
-  requireThisNode(exchange)
+export async function getVersions(exchange: Exchange): Promise<Reply> {
+  await requireThisNode(exchange)
   return exchange.value(200, {
     javascript_engine: { name: 'v8', version: process.versions.v8 },
     node: { version: process.versions.node },
@@ -116,24 +118,26 @@ export function getVersions(exchange: Exchange): Reply {
 }
 
 export async function getPrometheus(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
-  const { counters, distributions } = await exchange.server.metrics()
-  const lines: string[] = []
-  for (const [name, value] of Object.entries(counters).sort()) {
-    const metric = metricName(name)
-    lines.push(`# TYPE ${metric}_total counter`, `${metric}_total ${value}`)
-  }
-  for (const [name, value] of Object.entries(distributions).sort()) {
-    const metric = metricName(name)
-    lines.push(`# TYPE ${metric} summary`)
-    for (const share of [0.5, 0.75, 0.9, 0.95, 0.99, 0.999]) {
-      lines.push(`${metric}{quantile="${share}"} ${percentile(value, share)}`)
-    }
-    lines.push(`${metric}_sum ${value.sum}`, `${metric}_count ${value.count}`)
-  }
+  await requireThisNode(exchange)
   const headers = ['Content-Type', 'text/plain; version=2.0']
-  return { status: 200, headers, body: `${lines.join('\n')}\n` }
+  const { server } = exchange
+  const [counted, system] = await Promise.all([server.metrics(), server.systemFigures()])
+  return { status: 200, headers, body: `${metricsText(counted)}${systemText(system)}` }
 }
 
-const metricName = (name: string): string =>
-  `couchdb_${name.replace(/^couchdb\./, '').replace(/[^a-zA-Z0-9]+/g, '_')}`
+/** The same figures as `_system` has. */
+function systemText({ uptimeS, memory, processCount }: SystemFigures): string {
+  const gauge = (name: string, lines: readonly string[]): string[] => [
+    `# TYPE couchdb_${name} gauge`,
+    ...lines.map(line => `couchdb_${name}${line}`),
+  ]
+  return [
+    ...gauge('uptime_seconds', [` ${Math.floor(uptimeS)}`]),
+    ...gauge('processes', [` ${processCount}`]),
+    ...gauge(
+      'memory_bytes',
+      Object.entries(memory).map(([kind, bytes]) => `{memory_type="${kind}"} ${bytes}`),
+    ),
+    '',
+  ].join('\n')
+}

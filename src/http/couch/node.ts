@@ -8,24 +8,27 @@ export function incompleteNode(): Reply {
   throw new Failure('request_invalid', { reason: 'Incomplete path to _node request' })
 }
 
-export function nodeName(exchange: Exchange): Reply {
-  requireThisNode(exchange)
-  return exchange.value(200, { name: exchange.server.node.name })
+export async function nodeName(exchange: Exchange): Promise<Reply> {
+  const name = exchange.params.get('node')
+  const { node } = exchange.server
+  if ((await node.members()).known.includes(name)) return exchange.value(200, { name })
+  await requireThisNode(exchange)
+  return exchange.value(200, { name: node.name })
 }
 
-export function getConfig(exchange: Exchange): Reply {
-  requireThisNode(exchange)
+export async function getConfig(exchange: Exchange): Promise<Reply> {
+  await requireThisNode(exchange)
   return exchange.value(200, exchange.server.configuration.sections())
 }
 
-export function getConfigSection(exchange: Exchange): Reply {
-  requireThisNode(exchange)
+export async function getConfigSection(exchange: Exchange): Promise<Reply> {
+  await requireThisNode(exchange)
   const { params, server } = exchange
   return exchange.value(200, server.configuration.section(params.get('section')))
 }
 
-export function getConfigValue(exchange: Exchange): Reply {
-  requireThisNode(exchange)
+export async function getConfigValue(exchange: Exchange): Promise<Reply> {
+  await requireThisNode(exchange)
   const { params, server } = exchange
   const value = server.configuration.text(params.get('section'), params.get('key'))
   if (value === undefined) throw new Failure('config_value_missing')
@@ -33,7 +36,7 @@ export function getConfigValue(exchange: Exchange): Reply {
 }
 
 export async function putConfigValue(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
+  await requireThisNode(exchange)
   const { params, request } = exchange
   const value = parseJsonBytes(await request.bytes({ limitBytes: CONFIG_BYTES_MAX }))
   if (typeof value !== 'string') {
@@ -50,7 +53,7 @@ export async function putConfigValue(exchange: Exchange): Promise<Reply> {
 }
 
 export async function deleteConfigValue(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
+  await requireThisNode(exchange)
   const { params, server } = exchange
   const at = { section: params.get('section'), key: params.get('key') }
   if (server.configuration.text(at.section, at.key) === undefined) {
@@ -62,7 +65,7 @@ export async function deleteConfigValue(exchange: Exchange): Promise<Reply> {
 }
 
 export async function reloadConfig(exchange: Exchange): Promise<Reply> {
-  requireThisNode(exchange)
+  await requireThisNode(exchange)
   await exchange.server.node.reloadConfig()
   return exchange.ok()
 }
@@ -86,9 +89,14 @@ export async function postClusterSetup(exchange: Exchange): Promise<Reply> {
 
 const CONFIG_BYTES_MAX = 1024 * 1024
 
-export function requireThisNode(exchange: Exchange): void {
+/** Of others it is known that they are there; what they say about themselves is asked of them. */
+export async function requireThisNode(exchange: Exchange): Promise<void> {
   const name = exchange.params.get('node')
-  if (name === '_local' || name === exchange.server.node.name) return
+  const { node } = exchange.server
+  if (name === '_local' || name === node.name) return
+  if ((await node.members()).known.includes(name)) {
+    throw new Failure('not_supported', { subject: name, reason: `${name} answers this itself.` })
+  }
   throw new Failure('node_missing', { subject: name, reason: `no such node: ${name}` })
 }
 

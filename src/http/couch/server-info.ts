@@ -31,8 +31,10 @@ export function welcome(exchange: Exchange): Reply {
 /** Seven digits that change with our version; clients only show them. */
 const GIT_SHA = createHash('sha1').update(VERSION).digest('hex').slice(0, 7)
 
-export function up(exchange: Exchange): Reply {
+/** A load balancer asks this: a node that cannot reach its data must not say that it is up. */
+export async function up(exchange: Exchange): Promise<Reply> {
   const mode = exchange.server.configuration.get(SETTINGS.maintenanceMode)
+  await exchange.server.node.checkStorage()
   if (mode === 'false') return exchange.json(200, UP)
   return exchange.value(404, { status: mode === 'true' ? 'maintenance_mode' : mode })
 }
@@ -55,9 +57,9 @@ export function uuids(exchange: Exchange): Reply {
 
 const NEVER_CACHED = ['Expires', 'Mon, 01 Jan 1990 00:00:00 GMT', 'Pragma', 'no-cache']
 
-export function membership(exchange: Exchange): Reply {
-  const nodes = [exchange.server.node.name]
-  const reply = exchange.value(200, { all_nodes: nodes, cluster_nodes: nodes })
+export async function membership(exchange: Exchange): Promise<Reply> {
+  const { alive, known } = await exchange.server.node.members()
+  const reply = exchange.value(200, { all_nodes: alive, cluster_nodes: known })
   return { ...reply, withoutRequestHeaders: true }
 }
 

@@ -14,11 +14,16 @@ export interface AccessEntry {
   readonly user: string | undefined
   readonly method: string
   readonly target: string
+  /** The pattern of the route that matched. */
+  readonly route: string | undefined
   /** 0 when the client went away before there was an answer. */
   readonly status: number
   /** `ok`, or `cut` when the answer was not sent to its end. */
   readonly outcome: 'ok' | 'cut'
   readonly durationMs: number
+  /** Of the bodies, as far as they were announced or sent. */
+  readonly requestBytes: number
+  readonly responseBytes: number
 }
 
 /** Writes entries at the level CouchDB uses for requests. */

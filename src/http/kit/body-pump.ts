@@ -40,6 +40,10 @@ export class BodyPump {
     this.#lengthBytes = lengthBytes
   }
 
+  get sentBytes(): number {
+    return this.#sentBytes
+  }
+
   /** Undefined when the next piece may come at once, else a promise to wait for. */
   put(piece: BodyPiece): Promise<void> | undefined {
     if (this.#response.destroyed) throw new ClientGone()
@@ -78,8 +82,8 @@ export class BodyPump {
     const chunk = joined(this.#held)
     this.#held = []
     this.#heldLength = 0
+    this.#sentBytes += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length
     if (this.#lengthBytes !== undefined) {
-      this.#sentBytes += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length
       assert(this.#sentBytes <= this.#lengthBytes, 'the body is no longer than promised')
     }
     this.#response.write(chunk)

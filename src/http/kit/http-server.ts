@@ -75,6 +75,13 @@ export class HttpServer {
     })
   }
 
+  /** Open connections. */
+  connectionCount(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count)))
+    })
+  }
+
   get address(): AddressInfo {
     const address = this.#server.address()
     assert(address !== null && typeof address === 'object', 'the server listens')

@@ -47,6 +47,8 @@ export interface Api<User, Route extends RouteShape> {
 export interface Answer {
   readonly reply: Reply
   readonly user: string | undefined
+  /** The pattern of the route that matched. */
+  readonly route: string | undefined
   /** The answer to give instead when the reply's body fails before its first byte. */
   readonly failed: (thrown: unknown) => Answer
 }
@@ -66,9 +68,11 @@ export function answer<User, Route extends RouteShape>(
   log: Log,
 ): MaybePromise<Answer> {
   let user: User | undefined
+  let route: string | undefined
   const answered = (reply: Reply): Answer => ({
     reply: withHeaders(reply, api.decorate?.(request, user) ?? []),
     user: user === undefined ? undefined : api.userName?.(user),
+    route,
     failed,
   })
   const failed = (thrown: unknown): Answer =>
@@ -76,11 +80,13 @@ export function answer<User, Route extends RouteShape>(
   try {
     request.open()
     const early = api.preflight?.(request)
-    if (early !== undefined) return { reply: early, user: undefined, failed }
+    if (early !== undefined) return { reply: early, user: undefined, route, failed }
     const identified = api.identify(request)
     const reply = after(identified, someone => {
       user = someone
-      return dispatch(api, request, someone)
+      return dispatch(api, request, someone, match => {
+        route = match.route.path
+      })
     })
     return reply instanceof Promise ? reply.then(answered, failed) : answered(reply)
   } catch (thrown) {
@@ -93,9 +99,11 @@ export function dispatch<User, Route extends RouteShape>(
   api: Api<User, Route>,
   request: HttpRequest,
   user: User,
+  onMatch?: (match: Match<Route>) => void,
 ): MaybePromise<Reply> {
   const match = api.router.match(request.segments)
   if (match === undefined) return api.fallback(request, user)
+  onMatch?.(match)
   return after(api.admit(match, request, user), () =>
     api.handle(methodOf(match.route, request.method), match, request, user),
   )
@@ -133,7 +141,7 @@ export function live(
   const startedMs = performance.now()
   let answered: Answer | undefined
   const done = (status: number, outcome: AccessEntry['outcome']): void =>
-    life.onDone(entryOf(request, answered?.user, { status, outcome, startedMs }))
+    life.onDone(entryOf(request, answered, { status, outcome, startedMs }))
   const send = (first: Answer): MaybePromise<void> => {
     answered = first
     const sending = respond(response, request, first.reply, life.respond)
@@ -193,18 +201,21 @@ function logUnexpected(log: Log, thrown: unknown, request: HttpRequest): void {
 
 function entryOf(
   request: HttpRequest,
-  user: string | undefined,
+  answered: Answer | undefined,
   end: { status: number; outcome: AccessEntry['outcome']; startedMs: number },
 ): AccessEntry {
   return {
     requestId: request.requestId,
     peer: request.peerAddress,
     host: request.header('host'),
-    user,
+    user: answered?.user,
     method: request.method,
     target: request.target,
+    route: answered?.route,
     status: end.status,
     outcome: end.outcome,
     durationMs: performance.now() - end.startedMs,
+    requestBytes: Number(request.header('content-length') ?? 0),
+    responseBytes: request.responseBytes,
   }
 }

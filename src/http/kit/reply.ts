@@ -13,6 +13,8 @@ export interface Reply {
   readonly status: number
   readonly headers: readonly string[]
   readonly body?: Buffer | string | AsyncIterable<BodyPiece>
+  /** A whole body that goes out as a streamed one does: clients see no difference between short and long answers. */
+  readonly inChunks?: boolean
   /** How many bytes a streamed body will have, where that is known: it is then not sent in chunks. */
   readonly lengthBytes?: number
   /** Instead of the usual text for the status. */

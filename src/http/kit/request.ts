@@ -71,6 +71,8 @@ export class HttpRequest {
   readonly target: string
   readonly method: string
   readonly body: RequestBody
+  /** Of the answer's body; known once it is sent. */
+  responseBytes = 0
   readonly #response: ServerResponse
   readonly #redirection: Redirection | undefined
   #url: ParsedUrl | undefined

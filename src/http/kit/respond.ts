@@ -60,9 +60,11 @@ function sendWhole(
   body: Buffer | string | undefined,
   options: RespondOptions,
 ): void {
-  const framing = reply.status === 204 ? 'none' : byteLength(body)
+  const length = reply.status === 204 ? 0 : byteLength(body)
+  const framing = wholeFraming(request, reply, length)
   const lingers = writeHead(response, request, reply, framing, options)
   const sent = request.method === 'HEAD' || reply.status === 304 ? undefined : body
+  request.responseBytes = sent === undefined ? 0 : length
   if (lingers) {
     if (sent === undefined) response.flushHeaders()
     else response.write(sent)
@@ -71,6 +73,12 @@ function sendWhole(
     // latin1 keeps every byte as it is, and spares a second buffer on the wire
     response.end(sent.toString('latin1'), 'latin1')
   } else response.end(sent)
+}
+
+function wholeFraming(request: HttpRequest, reply: Reply, length: number): Framing {
+  if (reply.status === 204) return 'none'
+  const isStreamed = reply.inChunks === true && request.method !== 'HEAD'
+  return isStreamed ? streamFraming(request, reply) : length
 }
 
 function byteLength(body: Buffer | string | undefined): number {
@@ -121,6 +129,8 @@ async function sendStream(
     if (response.headersSent) response.destroy()
     if (step.done !== true) await source.return?.()
     throw thrown
+  } finally {
+    request.responseBytes = pump.sentBytes
   }
 }
 

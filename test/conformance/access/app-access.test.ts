@@ -20,6 +20,8 @@ const routed = APP_ROUTES.flatMap(({ path, methods }) =>
 /** Where an empty body would be a refusal of another kind. */
 const BODIES: Readonly<Record<string, unknown>> = {
   'POST /svc/login': { user: 'mia', password: 'pw-m' },
+  'POST /api/v1/records': { _meta: { form: 'A' } },
+  'POST /api/v2/records': { _meta: { form: 'A' } },
 }
 
 async function walk(
@@ -49,6 +51,8 @@ describe('access to every route of the application', () => {
     const settings = { svc_httpd_auth: { secret: 'secret', iterations: '1' } }
     server = await startServer({ application: true, settings })
     await registerPeople(server)
+    const forms = { A: { fields: {} } }
+    await server.ask('PUT', '/api/v1/settings', { body: { forms } })
   })
   after(() => server.close())
   for (const [key, expectation] of table) {

@@ -228,6 +228,7 @@ describe('installation', () => {
         '_design/svc-admin 1',
         '_design/svc-client 1',
         '_design/svc-conflicts 1',
+        '_design/svc-lookup 1',
         '_design/svc-scripts 1',
         '_design/svc-sms 1',
         'settings 1',

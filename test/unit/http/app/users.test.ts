@@ -483,7 +483,7 @@ describe('POST /api/v1/users/{username}', () => {
       'otto',
       { x: 1 },
       400,
-      'One of the following fields are required: password, known, place, contact, type, roles, fullname, email, phone, external_id, token_login, language',
+      'One of the following fields are required: password, known, place, contact, type, roles, oidc_username, fullname, email, phone, external_id, token_login, language',
     ],
     [
       'a weak password',

@@ -51,6 +51,9 @@ describe('the life of a request', () => {
       user: 'ann',
       method: 'GET',
       target: '/x',
+      route: '/{db}',
+      requestBytes: 0,
+      responseBytes: 12,
       status: 200,
       outcome: 'ok',
     })
