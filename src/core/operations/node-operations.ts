@@ -1,9 +1,11 @@
 /**
- * This node: its name, changes of its configuration, and cluster setup as far as one node on an engine of its own can
- * go. Passwords of admins are hashed here, before they reach any file or other process.
+ * This node: its name, changes of its configuration, and cluster setup. Nodes that share an engine are a cluster from
+ * their first start on, without being joined; a node on an engine of its own stays alone. Passwords of admins are hashed
+ * here, before they reach any file or other process.
  */
 import { randomBytes } from 'node:crypto'
 import { Failure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { canonicalSection } from '../../base/product-names.ts'
 import { hashAdminPassword, parseAdminPassword, printSalt } from '../auth/password.ts'
 import type { User } from '../auth/user.ts'
@@ -16,7 +18,13 @@ import {
 import { SETTINGS } from '../configuration/settings.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import { authProblem } from './auth-configuration.ts'
-import type { ClusterState, ConfigEdit, NewDatabase, NodeOperations } from './operations.ts'
+import type {
+  ClusterState,
+  ConfigEdit,
+  Members,
+  NewDatabase,
+  NodeOperations,
+} from './operations.ts'
 
 /** Sections that decide which code runs: not for HTTP. */
 const READ_ONLY_SECTIONS = new Set([
@@ -33,10 +41,14 @@ const READ_ONLY_SECTIONS = new Set([
 
 export interface NodeParts {
   readonly name: string
+  /** Absent: the engine is this node's own. */
+  readonly members?: () => Promise<Members>
   readonly configuration: Configuration
   readonly writer: ConfigurationWriter
   readonly dialect: () => Dialect
   readonly databaseNames: () => Promise<string[]>
+  /** Reads something small. */
+  readonly readStorage: () => MaybePromise<unknown>
   readonly createDatabase: (user: User, name: string, options: NewDatabase) => Promise<void>
 }
 
@@ -47,6 +59,16 @@ export class LocalNode implements NodeOperations {
   constructor(parts: NodeParts) {
     this.name = parts.name
     this.#parts = parts
+  }
+
+  async members(): Promise<Members> {
+    const alone = { known: [this.name], alive: [this.name] }
+    return (await this.#parts.members?.()) ?? alone
+  }
+
+  checkStorage(): MaybePromise<void> {
+    const answer = this.#parts.readStorage()
+    return answer instanceof Promise ? inTime(answer) : undefined
   }
 
   async changeConfig(edit: ConfigEdit): Promise<string | undefined> {
@@ -81,6 +103,10 @@ export class LocalNode implements NodeOperations {
     const hasAdmin = Object.keys(configuration.section('admins')).length > 0
     const names = new Set(await this.#parts.databaseNames())
     const hasDatabases = ensured.every(name => names.has(name))
+    if (this.#parts.members !== undefined) {
+      if (!hasAdmin) return 'cluster_disabled'
+      return hasDatabases ? 'cluster_finished' : 'cluster_enabled'
+    }
     if (configuration.get(SETTINGS.clusterN) === 1) {
       return hasAdmin && hasDatabases ? 'single_node_enabled' : 'single_node_disabled'
     }
@@ -102,7 +128,7 @@ export class LocalNode implements NodeOperations {
         await this.#refuseWhenClustered(ensured)
         return this.#enableCluster(request)
       case 'add_node':
-        return this.#addNode(ensured)
+        return this.#addNode(request, ensured)
       case 'finish_cluster':
         if ((await this.clusterState(ensured)) === 'cluster_finished') {
           refuse('Cluster is already finished')
@@ -114,7 +140,7 @@ export class LocalNode implements NodeOperations {
   }
 
   async #enableCluster(request: Readonly<Record<string, unknown>>): Promise<void> {
-    if (request.remote_node !== undefined) refuse(ONE_NODE)
+    if (request.remote_node !== undefined && this.#parts.members === undefined) refuse(ONE_NODE)
     const bindAddress = readText(request.bind_address)
     if (bindAddress === undefined || isLoopback(bindAddress)) {
       fail('Cluster setup requires a remote bind_address (not 127.0.0.1 nor ::1)')
@@ -130,11 +156,21 @@ export class LocalNode implements NodeOperations {
     await this.#enable(request, { n: Math.min(count, 3), bindAddress })
   }
 
-  async #addNode(ensured: readonly string[]): Promise<void> {
+  /** Nobody can be added who is not there already; being there is being added. */
+  async #addNode(
+    request: Readonly<Record<string, unknown>>,
+    ensured: readonly string[],
+  ): Promise<void> {
     const state = await this.clusterState(ensured)
     if (state !== 'cluster_enabled' && state !== 'cluster_finished')
       refuse('Cluster is not enabled.')
-    refuse(`Add node failed. ${ONE_NODE}`)
+    if (this.#parts.members === undefined) refuse(`Add node failed. ${ONE_NODE}`)
+    const host = readText(request.host)
+    const { known } = await this.members()
+    if (host === undefined || known.some(name => name === host || name.endsWith(`@${host}`))) return
+    refuse(
+      `Add node failed. No node ${host} uses this engine: start one there with the same --engine.`,
+    )
   }
 
   async #refuseWhenClustered(ensured: readonly string[]): Promise<void> {
@@ -175,6 +211,9 @@ export class LocalNode implements NodeOperations {
   }
 }
 
+/** Health checks do not wait for long. */
+const STORAGE_ANSWER_MS = 2000
+
 const ONE_NODE = 'This engine holds one node; nodes that share a PostgreSQL engine need no joining.'
 
 const isLoopback = (address: string): boolean => address === '127.0.0.1' || address === '::1'
@@ -195,4 +234,18 @@ function refuse(reason: string): never {
 /** What CouchDB answers with a 500 and the word `error`. */
 function fail(reason: string): never {
   throw new Failure('setup_invalid', { reason })
+}
+
+async function inTime(answer: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const reason = 'The storage does not answer.'
+    const giveUp = () => reject(new Failure('service_unavailable', { reason }))
+    timer = setTimeout(giveUp, STORAGE_ANSWER_MS)
+  })
+  try {
+    await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }

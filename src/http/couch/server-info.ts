@@ -1,6 +1,7 @@
 /** What the server says about itself: `/`, `/_up`, `/_uuids`, `/_membership`, `/_active_tasks`, the icon. */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { SETTINGS } from '../../core/configuration/settings.ts'
 import { API_LEVEL, VENDOR_NAME, VERSION } from '../../version.ts'
 import { etagOf } from '../kit/conditional.ts'
@@ -32,11 +33,13 @@ export function welcome(exchange: Exchange): Reply {
 const GIT_SHA = createHash('sha1').update(VERSION).digest('hex').slice(0, 7)
 
 /** A load balancer asks this: a node that cannot reach its data must not say that it is up. */
-export async function up(exchange: Exchange): Promise<Reply> {
+export function up(exchange: Exchange): MaybePromise<Reply> {
   const mode = exchange.server.configuration.get(SETTINGS.maintenanceMode)
-  await exchange.server.node.checkStorage()
-  if (mode === 'false') return exchange.json(200, UP)
-  return exchange.value(404, { status: mode === 'true' ? 'maintenance_mode' : mode })
+  return after(exchange.server.node.checkStorage(), () =>
+    mode === 'false'
+      ? exchange.json(200, UP)
+      : exchange.value(404, { status: mode === 'true' ? 'maintenance_mode' : mode }),
+  )
 }
 
 const UP = '{"status":"ok","seeds":{}}'
