@@ -25,20 +25,27 @@ export type Notice =
 
 type Listener = (notice: Notice) => void
 
+/** How far apart updates are sent on at the least. */
+const GATHER_MS = 5
+
 export class Notices {
   readonly #listeners = new Set<Listener>()
   /** Those who care for one store only: a notice costs what its own listeners cost, however many others there are. */
   readonly #byStore = new Map<string, Set<Listener>>()
   readonly #ownListeners = new Set<Listener>()
   readonly #sendElsewhere: (notice: Notice) => void
-  /** The newest update of each database that waits to be sent on; many commits of one turn become one notice. */
+  /** The newest update of each database that waits to be sent on; many commits become one notice. */
   readonly #pending = new Map<string, Notice>()
+  #isSending = false
 
   constructor(sendElsewhere: (notice: Notice) => void = () => {}) {
     this.#sendElsewhere = sendElsewhere
   }
 
-  /** Tells listeners here at once and those in other processes at the end of this turn. */
+  /**
+   * Tells listeners here at once and those in other processes at the end of this turn, or, where updates follow each
+   * other closely, a moment later with those that came meanwhile: a message between processes costs as much as a write.
+   */
   publish(notice: Notice): void {
     this.receive(notice)
     for (const listener of this.#ownListeners) listener(notice)
@@ -46,8 +53,10 @@ export class Notices {
       this.#sendElsewhere(notice)
       return
     }
-    if (this.#pending.size === 0) setImmediate(() => this.#sendPending())
     this.#pending.set(notice.id, notice)
+    if (this.#isSending) return
+    this.#isSending = true
+    setImmediate(() => this.#sendPending())
   }
 
   /** A notice from another process: told here, not sent on. */
@@ -88,6 +97,8 @@ export class Notices {
   #sendPending(): void {
     const notices = [...this.#pending.values()]
     this.#pending.clear()
+    this.#isSending = notices.length > 0
     for (const notice of notices) this.#sendElsewhere(notice)
+    if (this.#isSending) setTimeout(() => this.#sendPending(), GATHER_MS).unref()
   }
 }
