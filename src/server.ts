@@ -33,7 +33,7 @@ import {
   makeViewServices,
   type ViewServices,
 } from './core/operations/view-services.ts'
-import { readClientTls } from './core/replication/client-tls.ts'
+import type { ClientTls } from './core/replication/http-client.ts'
 import { ReplicationService } from './core/replication/replication-service.ts'
 import { ReplicatorDatabaseOperations } from './core/replication/replicator-database.ts'
 import { DenoSandbox } from './core/sandbox/deno-sandbox.ts'
@@ -80,6 +80,8 @@ export interface ServerParts {
   readonly waitsWithBackground?: boolean
   /** The nodes that share the engine; without it, this one alone. */
   readonly members?: () => Promise<Members>
+  /** How replications show and check certificates; without it, certificates that the system knows. */
+  readonly replicationTls?: () => ClientTls
   /** Processes that bring indexes up to date; without them it is done here. */
   readonly indexUpdates?: IndexUpdates
   /** Of the processes that run functions of design documents. */
@@ -283,7 +285,9 @@ const replicationHere = (operations: LocalServer, parts: ServerParts): Replicati
     server: operations,
     notices: parts.notices,
     tasks: parts.tasks,
-    tls: () => readClientTls(parts.configuration),
+    tls:
+      parts.replicationTls ??
+      (() => ({ verify: parts.configuration.get(SETTINGS.replicationVerifyTls) })),
     warn: (message, facts) => parts.log.warning(message, facts),
     clock: parts.clock,
     wait: (ms, signal) => delay(ms, undefined, signal === undefined ? {} : { signal }),

@@ -26,6 +26,7 @@ import { type Boot, type Bound, type FailedLogin, type ListenPlan, TOPIC } from 
 import { Channel } from './channel.ts'
 import { INDEX_MS } from './indexer-link.ts'
 import { logOf } from './process-log.ts'
+import { readReplicationTls } from './replication-tls.ts'
 import { REPLICATE_MS } from './replicator-link.ts'
 import { systemFigures, withEngineFigures } from './system-figures.ts'
 
@@ -112,6 +113,7 @@ export async function joinTree(
     ...(isShared && !replicates ? { replication: replicationElsewhere(channel) } : {}),
     ...(isShared && !indexes ? { indexUpdates: indexUpdatesElsewhere(channel) } : {}),
     ...(indexes ? { sandboxLimits: indexerSandboxLimits() } : {}),
+    replicationTls: () => readReplicationTls(configuration),
     onFailedLogin: (peer, name) => channel.notify(TOPIC.failedLogin, { peer, name }),
     log,
     clock: Date.now,

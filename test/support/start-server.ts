@@ -11,6 +11,7 @@ import { ActiveTasks } from '../../src/core/tasks/active-tasks.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory-engine.ts'
 import { type Injected, inject } from '../../src/http/kit/inject.ts'
+import { readReplicationTls } from '../../src/processes/replication-tls.ts'
 import { systemFigures } from '../../src/processes/system-figures.ts'
 import { composeServers } from '../../src/server.ts'
 
@@ -98,6 +99,7 @@ export async function startServer(
     metrics,
     gatherMetrics: async () => metrics.snapshot(),
     gatherSystem: async () => systemFigures(),
+    replicationTls: () => readReplicationTls(configuration),
     log: options.log ?? silentLog,
     clock: options.clock ?? Date.now,
   })

@@ -5,6 +5,7 @@
  * setting's kind are refused with a one-line error, and code reads settings only through here, so no default
  * is written twice. Sizes are bytes, times carry their unit in the comment.
  */
+import { REPLICATION_SETTINGS } from './replication-settings.ts'
 import {
   addresses,
   choice,
@@ -29,6 +30,12 @@ export const SETTINGS = {
     true,
     'The application API under /api with its databases; read at the start',
   ),
+  buildsUrl: text(
+    'svc',
+    'builds_url',
+    '',
+    'Address of the database of builds that upgrades are taken from; see: gurney builds',
+  ),
 
   maxDocumentSize: integer(
     'couchdb',
@@ -48,6 +55,13 @@ export const SETTINGS = {
     'max_document_id_length',
     Number.POSITIVE_INFINITY,
     'Bytes of a document id, or infinity',
+  ),
+  maxPartitionSize: integer(
+    'couchdb',
+    'max_partition_size',
+    10_737_418_240,
+    0,
+    'External bytes from which on a partition takes no more; 0: no limit',
   ),
   functionTimeoutMs: integer(
     'couchdb',
@@ -78,95 +92,7 @@ export const SETTINGS = {
   ),
   serverUuid: text('couchdb', 'uuid', '', 'Identifier of this server; made at the first start'),
 
-  replicationJobsMax: integer(
-    'replicator',
-    'max_jobs',
-    500,
-    1,
-    'Replications that run at the same time',
-  ),
-  replicationChurnMax: integer(
-    'replicator',
-    'max_churn',
-    20,
-    0,
-    'Replications that make room for waiting ones at each interval',
-  ),
-  replicationTurnMs: integer(
-    'replicator',
-    'interval',
-    60_000,
-    100,
-    'Milliseconds between turns of the replication scheduler',
-  ),
-  replicationWorkers: integer(
-    'replicator',
-    'worker_processes',
-    4,
-    1,
-    'Batches of one replication under way at once',
-  ),
-  replicationBatchSize: integer(
-    'replicator',
-    'worker_batch_size',
-    500,
-    1,
-    'Changes in one batch of a replication',
-  ),
-  replicationConnections: integer(
-    'replicator',
-    'http_connections',
-    20,
-    1,
-    'Connections of a replication to each of its ends',
-  ),
-  replicationTimeoutMs: integer(
-    'replicator',
-    'connection_timeout',
-    30_000,
-    1,
-    'Milliseconds of silence after which a replication gives a connection up',
-  ),
-  replicationRetries: integer(
-    'replicator',
-    'retries_per_request',
-    5,
-    0,
-    'How often a replication repeats a request that failed',
-  ),
-  replicationCheckpointMs: integer(
-    'replicator',
-    'checkpoint_interval',
-    30_000,
-    100,
-    'Milliseconds between checkpoints of a replication',
-  ),
-  replicationUpdateDocs: flag(
-    'replicator',
-    'update_docs',
-    false,
-    'Write passing states (triggered, error) into replication documents too',
-  ),
-  replicationVerifyTls: flag(
-    'replicator',
-    'verify_ssl_certificates',
-    true,
-    'Replicate over https only with servers whose certificate is valid',
-  ),
-  replicationCaFile: text(
-    'replicator',
-    'ssl_trusted_certificates_file',
-    '',
-    'Certificates that make those of other servers valid (PEM); empty: those of the system',
-  ),
-  replicationCertFile: text(
-    'replicator',
-    'cert_file',
-    '',
-    'Own certificate for replications over https (PEM)',
-  ),
-  replicationKeyFile: text('replicator', 'key_file', '', 'Key of that certificate (PEM)'),
-  replicationKeyPassword: text('replicator', 'password', '', 'Password of that key'),
+  ...REPLICATION_SETTINGS,
 
   port: integer('chttpd', 'port', 5984, 0, 'TCP port of the server'),
   bindAddress: text('chttpd', 'bind_address', '127.0.0.1', 'Address to listen on'),
@@ -431,6 +357,13 @@ export const SETTINGS = {
     268_435_456,
     1,
     'Largest limit of a view query',
+  ),
+  partitionQueryLimit: integer(
+    'query_server_config',
+    'partition_query_limit',
+    268_435_456,
+    1,
+    'Largest limit of a query of one partition',
   ),
 
   uuidAlgorithm: choice(

@@ -133,20 +133,17 @@ export class ItemCutter {
     const items: Buffer[] = []
     let itemStart = this.#inItem ? 0 : -1
     let outsideStart = this.#inItems ? -1 : 0
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at] as number
-      if (this.#inString) {
-        if (this.#escaped) this.#escaped = false
-        else if (byte === BACKSLASH) this.#escaped = true
-        else if (byte === QUOTE) this.#inString = false
-      } else if (byte === QUOTE) this.#inString = true
+    let at = this.#inString ? this.#skipString(chunk, 0) : 0
+    while (at < chunk.length) {
+      const byte = chunk[at++] as number
+      if (byte === QUOTE) at = this.#skipString(chunk, at)
       else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         this.#depth++
         if (this.#inItems && this.#depth === 3) {
-          itemStart = at
+          itemStart = at - 1
           this.#inItem = true
         } else if (byte === OPEN_BRACKET && this.#depth === 2) {
-          const before = this.#outside + chunk.toString('latin1', Math.max(outsideStart, 0), at)
+          const before = this.#outside + chunk.toString('latin1', Math.max(outsideStart, 0), at - 1)
           if (/"results"\s*:\s*$/.test(before)) {
             this.#outside = `${before}[`
             outsideStart = -1
@@ -156,18 +153,32 @@ export class ItemCutter {
       } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
         this.#depth--
         if (this.#inItem && this.#depth === 2) {
-          items.push(this.#complete(chunk.subarray(itemStart, at + 1)))
+          items.push(this.#complete(chunk.subarray(itemStart, at)))
           itemStart = -1
           this.#inItem = false
         } else if (this.#inItems && this.#depth === 1) {
           this.#inItems = false
-          outsideStart = at
+          outsideStart = at - 1
         }
       }
     }
     if (itemStart >= 0) this.#keep(chunk.subarray(itemStart))
     if (outsideStart >= 0) this.#addOutside(chunk.toString('latin1', outsideStart))
     return items
+  }
+
+  /** Behind the string that is open at `start`, or at the end of a chunk in which it does not end. */
+  #skipString(chunk: Buffer, start: number): number {
+    let at = this.#escaped ? start + 1 : start
+    this.#escaped = false
+    this.#inString = false
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at] as number
+      if (byte === QUOTE) return at + 1
+      if (byte === BACKSLASH && ++at === chunk.length) this.#escaped = true
+    }
+    this.#inString = true
+    return chunk.length
   }
 
   /** What surrounded the items. Fails when the answer was not complete. */

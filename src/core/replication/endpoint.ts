@@ -59,20 +59,21 @@ export function nameEndpoint(
   if (endpoint.kind === 'local') {
     const path = `/${encodeURIComponent(endpoint.name)}/`
     return {
+      url: `http://localhost:${local.port}${path}`,
       user: local.user ?? undefined,
       host: 'localhost',
-      port: usualPort(local.port),
+      port: usualPort('http:', local.port),
       path,
       headers: [],
     }
   }
   const { url, user, headers } = endpoint
-  const given = url.port === '' ? undefined : Number(url.port)
-  return { user, host: url.hostname, port: usualPort(given), path: url.pathname, headers }
+  const port = usualPort(url.protocol, url.port === '' ? undefined : Number(url.port))
+  return { url: url.href, user, host: url.hostname, port, path: url.pathname, headers }
 }
 
-const usualPort = (port: number | undefined): number | undefined =>
-  port === 5984 ? undefined : port
+const usualPort = (protocol: string, port: number | undefined): number | undefined =>
+  protocol === 'http:' && port === 5984 ? undefined : port
 
 function fromText(
   text: string,

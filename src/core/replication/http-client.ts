@@ -3,8 +3,8 @@
  * whole: a large body may take hours as long as something moves. Reading is at the reader's pace; a reader that is
  * slow itself is not taken for a silent server. `fetch` can do neither proxies nor that, so this is `node:http`.
  *
- * It does not try again and does not judge: a status is an answer. A lost, silent or cut-off connection fails with
- * `replication_failed`, marked as something that may pass.
+ * It does not log in (`signed-client.ts` does), does not try again and does not judge: a status is an answer. A lost,
+ * silent or cut-off connection fails with `replication_failed`, marked as something that may pass.
  */
 import {
   type ClientRequest,
@@ -13,9 +13,11 @@ import {
   type IncomingMessage,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as tlsConnect } from 'node:tls'
 import { isFailure } from '../../base/errors.ts'
+import type { SocketOptions } from '../configuration/replication-settings.ts'
 import type { RemoteEndpoint } from './endpoint.ts'
 import { connectThrough, proxyAuthorization } from './proxy-connect.ts'
 import { passing } from './retry.ts'
@@ -24,6 +26,7 @@ export interface ClientOptions {
   readonly connectionsMax: number
   readonly timeoutMs: number
   readonly tls: ClientTls
+  readonly sockets: SocketOptions
 }
 
 export interface ClientTls {
@@ -36,7 +39,7 @@ export interface ClientTls {
 
 export interface ClientCall {
   readonly method: string
-  /** Relative to the database's URL, with its query. */
+  /** Relative to the database's URL, with its query; one that begins with a slash is the server's. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer | AsyncIterable<Buffer> | undefined
@@ -97,11 +100,11 @@ export class HttpClient {
   #open({ method, path, headers, body }: ClientCall): ClientRequest {
     const { url } = this.#endpoint
     const isTls = url.protocol === 'https:'
-    const target = `${url.pathname}${path}`
+    const target = path.startsWith('/') ? path : `${url.pathname}${path}`
     const forward = forwardingProxy(this.#endpoint)
     const length = Buffer.isBuffer(body) ? { 'Content-Length': String(body.length) } : {}
     const place = forward ?? url
-    return (isTls ? httpsRequest : httpRequest)({
+    const request = (isTls ? httpsRequest : httpRequest)({
       method,
       host: place.hostname.replace(/^\[|\]$/g, ''),
       port: place.port === '' ? (isTls ? 443 : 80) : Number(place.port),
@@ -109,6 +112,7 @@ export class HttpClient {
       agent: this.#agent,
       headers: { ...this.#headers, ...forwardLogin(forward), ...length, ...headers },
     })
+    return request.once('socket', socket => applyOptions(socket, this.#options.sockets))
   }
 }
 
@@ -129,6 +133,10 @@ export class HttpAnswer {
   header(name: string): string | undefined {
     const value = this.#message.headers[name]
     return Array.isArray(value) ? value[0] : value
+  }
+
+  get cookies(): readonly string[] {
+    return this.#message.headers['set-cookie'] ?? []
   }
 
   /** Leaving early closes the connection. */
@@ -181,14 +189,11 @@ export class HttpAnswer {
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 const DROP_BYTES_MAX = 1024 * 1024
 
-function headersOf({ user, password, headers }: RemoteEndpoint): Record<string, string> {
-  const own: Record<string, string> = { Accept: 'application/json', 'User-Agent': 'Gurney' }
-  if (user !== undefined) {
-    const login = Buffer.from(`${user}:${password ?? ''}`).toString('base64')
-    own.Authorization = `Basic ${login}`
-  }
-  return { ...own, ...Object.fromEntries(headers) }
-}
+const headersOf = ({ headers }: RemoteEndpoint): Record<string, string> => ({
+  Accept: 'application/json',
+  'User-Agent': 'Gurney',
+  ...Object.fromEntries(headers),
+})
 
 /** A plain http URL goes through an http proxy as it is; everything else through a tunnel. */
 function forwardingProxy({ url, proxy }: RemoteEndpoint): URL | undefined {
@@ -202,25 +207,37 @@ function forwardLogin(proxy: URL | undefined): Record<string, string> {
   return authorization === undefined ? {} : { 'Proxy-Authorization': authorization }
 }
 
+/** How long a connection is still before the system asks whether the other side is there. */
+const PROBE_MS = 10_000
+
+function applyOptions(socket: Socket, { keepAlive, noDelay }: SocketOptions): void {
+  socket.setNoDelay(noDelay)
+  socket.setKeepAlive(keepAlive, PROBE_MS)
+}
+
 function agentFor(endpoint: RemoteEndpoint, options: ClientOptions): HttpAgent {
   const { verify, ca, cert, key, passphrase } = options.tls
   // First come, first used: a server with several processes gets work for all of them.
   const common = {
     keepAlive: true,
     maxSockets: options.connectionsMax,
-    keepAliveMsecs: 10_000,
+    keepAliveMsecs: PROBE_MS,
     scheduling: 'fifo' as const,
   }
   const secure = { rejectUnauthorized: verify, ca, cert, key, passphrase }
   const isTls = endpoint.url.protocol === 'https:'
   const agent = isTls ? new HttpsAgent({ ...common, ...secure }) : new HttpAgent(common)
+  // While they wait for the next request too.
+  agent.on('free', (socket: Socket) => applyOptions(socket, options.sockets))
   if (endpoint.proxy === undefined || forwardingProxy(endpoint) !== undefined) return agent
   const proxy = new URL(endpoint.proxy)
   const host = endpoint.url.hostname.replace(/^\[|\]$/g, '')
   const port = endpoint.url.port === '' ? (isTls ? 443 : 80) : Number(endpoint.url.port)
+  // Certificates of bare addresses are checked against `host`; only names are sent.
+  const name = isIP(host) === 0 ? { servername: host } : {}
   const tunnel = (_: unknown, done: (error: Error | null, socket?: Duplex) => void): undefined => {
     connectThrough(proxy, host, port, options.timeoutMs).then(
-      socket => done(null, isTls ? tlsConnect({ socket, servername: host, ...secure }) : socket),
+      socket => done(null, isTls ? tlsConnect({ socket, host, ...name, ...secure }) : socket),
       thrown => done(thrown as Error),
     )
   }

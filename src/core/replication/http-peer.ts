@@ -1,6 +1,6 @@
 /**
  * A database reached by HTTP, on a server that speaks CouchDB's protocol, ours included. What each call promises is
- * told in `peer.ts`; how connections behave in `http-client.ts`.
+ * told in `peer.ts`; how connections behave in `http-client.ts`, how it logs in in `signed-client.ts`.
  *
  * A server that does not know `_bulk_get` is asked document by document from then on.
  */
@@ -11,13 +11,7 @@ import type { RemoteEndpoint } from './endpoint.ts'
 import { showEndpoint } from './endpoint.ts'
 import { fetchedDocument } from './fetched-document.ts'
 import { changesCall, readPage } from './http-changes.ts'
-import {
-  type ClientCall,
-  type ClientOptions,
-  type HttpAnswer,
-  HttpClient,
-  jsonCall,
-} from './http-client.ts'
+import { type ClientCall, type HttpAnswer, jsonCall } from './http-client.ts'
 import { encodeDocumentId, readRevisions } from './http-revisions.ts'
 import { followingOf, relatedBody } from './multipart-stream.ts'
 import type {
@@ -33,12 +27,11 @@ import type {
   WriteFailure,
 } from './peer.ts'
 import { passing, type RetryPolicy, withRetries } from './retry.ts'
+import { SignedClient, type SignedOptions } from './signed-client.ts'
 
-export interface HttpPeerOptions extends ClientOptions {
+export interface HttpPeerOptions extends SignedOptions {
   readonly retry: RetryPolicy
   readonly useBulkGet: boolean
-  /** Ends everything that is under way. */
-  readonly signal: AbortSignal
 }
 
 const DOCUMENT_BYTES_MAX = 256 * 1024 * 1024
@@ -46,7 +39,7 @@ const SINGLE_READS_AT_ONCE = 8
 
 export class HttpPeer implements Peer {
   readonly shownUrl: string
-  readonly #client: HttpClient
+  readonly #client: SignedClient
   readonly #options: HttpPeerOptions
   /** Revisions of local documents as they were last seen. */
   readonly #localRevs = new Map<string, string>()
@@ -54,7 +47,7 @@ export class HttpPeer implements Peer {
 
   constructor(endpoint: RemoteEndpoint, options: HttpPeerOptions) {
     this.shownUrl = showEndpoint(endpoint)
-    this.#client = new HttpClient(endpoint, options)
+    this.#client = new SignedClient(endpoint, options)
     this.#options = options
     this.#knowsBulkGet = options.useBulkGet
   }

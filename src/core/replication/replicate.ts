@@ -8,7 +8,6 @@
  * is bounded by the batches under way. It does not decide whether to try again after a failure: that is for
  * `scheduler.ts`.
  */
-import { Failure } from '../../base/errors.ts'
 import {
   type Checkpoint,
   commonAncestor,
@@ -17,6 +16,7 @@ import {
   readCheckpoint,
   type Session,
 } from './checkpoint.ts'
+import { CheckpointStore } from './checkpoint-store.ts'
 import { copyBatch } from './copy-batch.ts'
 import type { ChangeRow, ChangesPage, Narrowing, Peer, WriteFailure } from './peer.ts'
 import { type PeerSequence, sameSequence } from './peer-sequence.ts'
@@ -28,6 +28,8 @@ export interface ReplicationPlan {
   readonly target: Peer
   /** Names the checkpoint. */
   readonly checkpointId: string
+  /** What checkpoints of earlier versions are called, newest first. */
+  readonly earlierIds: readonly string[]
   readonly continuous: boolean
   readonly narrow: Narrowing
   readonly allLeaves: boolean
@@ -86,8 +88,7 @@ class Run {
   readonly #parts: RunParts
   readonly #session: Session
   readonly #history: readonly HistoryEntry[]
-  readonly #sourceStart: string
-  readonly #targetStart: string
+  readonly #checkpoints: CheckpointStore
   readonly #stored: Checkpoint | undefined
   /** Fires when the run must end, for whatever reason. */
   readonly #stop = new AbortController()
@@ -103,8 +104,7 @@ class Run {
     begun: {
       session: Session
       history: readonly HistoryEntry[]
-      sourceStart: string
-      targetStart: string
+      checkpoints: CheckpointStore
       stored: Checkpoint | undefined
     },
   ) {
@@ -112,21 +112,18 @@ class Run {
     this.#parts = parts
     this.#session = begun.session
     this.#history = begun.history
-    this.#sourceStart = begun.sourceStart
-    this.#targetStart = begun.targetStart
+    this.#checkpoints = begun.checkpoints
     this.#stored = begun.stored
     this.#lastCheckpointMs = begun.session.startedMs
   }
 
   static async begin(plan: ReplicationPlan, parts: RunParts): Promise<Run> {
-    const { source, target, checkpointId } = plan
-    const sourceInfo = await source.info()
+    const { source, target } = plan
+    const sourceEnd = { peer: source, begun: await source.info() }
     if (plan.createTarget) await target.create(plan.createTargetParams)
-    const targetInfo = await target.info()
-    const local = `_local/${checkpointId}`
-    const [ours, theirs] = plan.useCheckpoints
-      ? await Promise.all([source.readLocal(local), target.readLocal(local)])
-      : [undefined, undefined]
+    const targetEnd = { peer: target, begun: await target.info() }
+    const checkpoints = new CheckpointStore(plan, sourceEnd, targetEnd)
+    const [ours, theirs] = plan.useCheckpoints ? await checkpoints.read() : []
     const { seq, history } = commonAncestor(ours, theirs)
     const startSeq = plan.sinceSeq === undefined || plan.sinceSeq === null ? seq : plan.sinceSeq
     const { progress } = parts
@@ -136,8 +133,7 @@ class Run {
     return new Run(plan, parts, {
       session: { id: parts.sessionId, startedMs: parts.clock(), startSeq },
       history,
-      sourceStart: sourceInfo.instanceStartTime,
-      targetStart: targetInfo.instanceStartTime,
+      checkpoints,
       stored: readCheckpoint(ours),
     })
   }
@@ -316,28 +312,19 @@ class Run {
     this.#inFlight.add(writing)
   }
 
-  /** Both ends put everything on disk first: a checkpoint must not outlive what it stands for. */
   async #checkpoint(): Promise<Checkpoint> {
-    const { source, target, checkpointId, narrow } = this.#plan
     const { progress, clock } = this.#parts
     const seq = progress.throughSeq
     const counts = progress.counts
-    const [sourceStart, targetStart] = await Promise.all([
-      source.ensureFullCommit(),
-      target.ensureFullCommit(),
-    ])
-    if (sourceStart !== this.#sourceStart) throw wasReplaced('source', source)
-    if (targetStart !== this.#targetStart) throw wasReplaced('target', target)
     const checkpoint = makeCheckpoint({
       session: this.#session,
       nowMs: clock(),
       seq,
       counts,
       history: this.#history,
-      countsOnTop: narrow.kind === 'ids',
+      countsOnTop: this.#plan.narrow.kind === 'ids',
     })
-    await source.writeLocal(`_local/${checkpointId}`, checkpoint)
-    await target.writeLocal(`_local/${checkpointId}`, checkpoint)
+    await this.#checkpoints.write(checkpoint)
     progress.checkpointedSeq = seq
     this.#lastCheckpointMs = clock()
     this.#parts.onProgress()
@@ -347,9 +334,3 @@ class Run {
 
 const CHECK_MS = 1000
 const LAST_CHECKPOINT_MS = 2000
-
-const wasReplaced = (which: string, peer: Peer): Failure =>
-  new Failure('replication_failed', {
-    error: 'checkpoint_commit_failure',
-    reason: `the ${which} database ${peer.shownUrl} was replaced meanwhile`,
-  })

@@ -3,14 +3,18 @@
  * makes it as CouchDB does, so that checkpoints survive a change of the server that replicates.
  *
  * It is the MD5 of Erlang external term bytes of a list: the server's uuid, the ends, and what narrows the documents.
- * Passwords are no part of it.
+ * Earlier versions of CouchDB named the server and the ends in other ways; checkpoints may still have those names.
+ * Passwords are no part of any.
  */
 import { createHash } from 'node:crypto'
 import { parseJson } from '../../base/json/exact-json.ts'
 import { TAG, TermBuffer } from '../../base/json/term-buffer.ts'
-import { fromParts } from '../document/incoming-document.ts'
+import { putByteString, putCount, putJson } from './json-term.ts'
+import { normalSelector } from './normal-selector.ts'
 
 export interface NamedEndpoint {
+  /** Without user and password, with a slash at the end. */
+  readonly url: string
   readonly user?: string | undefined
   readonly host: string
   /** Undefined: the usual one of http or https. */
@@ -22,6 +26,9 @@ export interface NamedEndpoint {
 
 export interface NamedReplication {
   readonly serverUuid: string
+  /** What the oldest names call the server. */
+  readonly hostName: string
+  readonly port: number
   readonly source: NamedEndpoint
   readonly target: NamedEndpoint
   readonly docIds?: readonly string[] | undefined
@@ -39,38 +46,72 @@ export interface NamedFilter {
   readonly queryParams: Readonly<Record<string, unknown>>
 }
 
-/** @returns the base, and with it what `continuous` and `create_target` append */
-export function replicationId(named: NamedReplication): { base: string; id: string } {
-  const term = new TermBuffer(1024)
-  term.putByte(TAG.version)
-  const parts = filterParts(named)
-  term.putByte(TAG.list)
-  term.putUint32(3 + parts.length)
-  term.putText(named.serverUuid)
-  putEndpoint(term, named.source)
-  putEndpoint(term, named.target)
-  for (const part of parts) part(term)
-  term.putByte(TAG.nil)
-  const base = createHash('md5').update(term.bytes.subarray(0, term.at)).digest('hex')
-  const continuous = named.continuous === true ? '+continuous' : ''
-  const createTarget = named.createTarget === true ? '+create_target' : ''
-  return { base, id: `${base}${continuous}${createTarget}` }
+export interface ReplicationNames {
+  readonly base: string
+  /** The base, and with it what `continuous` and `create_target` append. */
+  readonly id: string
+  /** Bases by the rules of earlier versions, newest first. */
+  readonly earlier: readonly string[]
 }
 
 type Part = (term: TermBuffer) => void
 
-function filterParts(named: NamedReplication): Part[] {
+/** Fails with `mango_invalid` for a selector that is none. */
+export function replicationId(named: NamedReplication): ReplicationNames {
+  const narrowing = narrowingParts(named)
+  const ends = [named.source, named.target]
+  const nameOf = (
+    server: readonly Part[],
+    putEnd: (term: TermBuffer, end: NamedEndpoint) => void,
+  ) =>
+    digest([
+      ...server,
+      ...ends.map(
+        (end): Part =>
+          term =>
+            putEnd(term, end),
+      ),
+      ...narrowing,
+    ])
+  const uuid: Part = term => term.putText(named.serverUuid)
+  const host: Part = term => putString(term, named.hostName)
+  const port: Part = term => term.putInteger(named.port)
+  const base = nameOf([uuid], putEndpoint)
+  const continuous = named.continuous === true ? '+continuous' : ''
+  const createTarget = named.createTarget === true ? '+create_target' : ''
+  return {
+    base,
+    id: `${base}${continuous}${createTarget}`,
+    earlier: [[uuid], [host, port], [host]].map(server => nameOf(server, putEarlierEndpoint)),
+  }
+}
+
+function digest(parts: readonly Part[]): string {
+  const term = new TermBuffer(1024)
+  term.putByte(TAG.version)
+  putCount(term, parts.length)
+  for (const part of parts) part(term)
+  term.putByte(TAG.nil)
+  return createHash('md5').update(term.bytes.subarray(0, term.at)).digest('hex')
+}
+
+function narrowingParts(named: NamedReplication): Part[] {
   const parts: Part[] = []
   const { docIds, selector, filter } = named
-  if (docIds !== undefined) parts.push(term => putList(term, [...new Set(docIds)].sort()))
-  else if (selector !== undefined) parts.push(term => putObject(term, selector))
-  else if (filter !== undefined) {
+  if (docIds !== undefined) parts.push(term => putJson(term, [...new Set(docIds)].sort(byBytes)))
+  else if (selector !== undefined) {
+    const normal = normalSelector(selector)
+    parts.push(term => putJson(term, normal))
+  } else if (filter !== undefined) {
+    const params = parseJson(JSON.stringify(filter.queryParams))
     parts.push(term => term.putText(filter.code.trim()))
-    parts.push(term => putObject(term, sortedText(filter.queryParams)))
+    parts.push(term => putJson(term, params))
   }
   if (named.winningRevsOnly === true) parts.push(term => term.putText('winning_revs_only'))
   return parts
 }
+
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 function putEndpoint(term: TermBuffer, endpoint: NamedEndpoint): void {
   term.putByte(TAG.tuple)
@@ -86,37 +127,36 @@ function putEndpoint(term: TermBuffer, endpoint: NamedEndpoint): void {
   putAtom(term, 'undefined')
 }
 
+/** As versions 1 to 3 had it. */
+function putEarlierEndpoint(term: TermBuffer, endpoint: NamedEndpoint): void {
+  term.putByte(TAG.tuple)
+  term.putByte(3)
+  putAtom(term, 'remote')
+  putString(term, endpoint.url)
+  putHeaders(term, endpoint.headers)
+}
+
 function putHeaders(term: TermBuffer, headers: NamedEndpoint['headers']): void {
-  if (headers.length > 0) {
-    term.putByte(TAG.list)
-    term.putUint32(headers.length)
-    for (const [name, value] of headers) {
-      term.putByte(TAG.tuple)
-      term.putByte(2)
-      putString(term, name)
-      putString(term, value)
-    }
+  const inOrder = [...headers].sort(([a], [b]) => byBytes(a, b))
+  putCount(term, inOrder.length)
+  for (const [name, value] of inOrder) {
+    term.putByte(TAG.tuple)
+    term.putByte(2)
+    putString(term, name)
+    putString(term, value)
   }
   term.putByte(TAG.nil)
 }
 
-/** An Erlang string, which is a list of characters: short ones within a byte have a form of their own. */
+/** An Erlang string, which is a list of bytes: those that are not too long have a form of their own. */
 function putString(term: TermBuffer, text: string): void {
-  const codes = [...text].map(char => char.codePointAt(0) as number)
-  if (codes.length === 0) {
-    term.putByte(TAG.nil)
+  const bytes = Buffer.from(text, 'utf8')
+  if (bytes.length > 0 && bytes.length < 65536) {
+    putByteString(term, bytes)
     return
   }
-  if (codes.length < 65536 && codes.every(code => code < 256)) {
-    term.putByte(TAG.string)
-    term.putByte(codes.length >>> 8)
-    term.putByte(codes.length & 255)
-    term.putBytes(Uint8Array.from(codes))
-    return
-  }
-  term.putByte(TAG.list)
-  term.putUint32(codes.length)
-  for (const code of codes) term.putInteger(code)
+  putCount(term, bytes.length)
+  for (const byte of bytes) term.putInteger(byte)
   term.putByte(TAG.nil)
 }
 
@@ -126,21 +166,3 @@ function putAtom(term: TermBuffer, name: string): void {
   term.putByte(name.length)
   term.putBytes(Buffer.from(name, 'latin1'))
 }
-
-function putList(term: TermBuffer, texts: readonly string[]): void {
-  if (texts.length > 0) {
-    term.putByte(TAG.list)
-    term.putUint32(texts.length)
-    for (const text of texts) term.putText(text)
-  }
-  term.putByte(TAG.nil)
-}
-
-/** @param text JSON object without special members */
-function putObject(term: TermBuffer, text: string): void {
-  const value = parseJson(text)
-  term.putBytes(fromParts({ body: value instanceof Map ? value : new Map() }).bodyTerm)
-}
-
-const sortedText = (params: Readonly<Record<string, unknown>>): string =>
-  JSON.stringify(Object.fromEntries(Object.entries(params).sort(([a], [b]) => (a < b ? -1 : 1))))

@@ -18,6 +18,8 @@ export interface JobIdentity {
   readonly id: string
   /** Names the checkpoint. */
   readonly base: string
+  /** Names that earlier versions gave it. */
+  readonly earlier: readonly string[]
   readonly request: ReplicationRequest
   readonly user: User
   /** The document that asks for it; undefined when a request did. */
@@ -29,10 +31,15 @@ export interface JobSurroundings {
   readonly clock: () => number
   readonly newSessionId: () => string
   /** Both ends, opened for one run; `end` lets go of them. */
-  readonly open: (job: JobIdentity) => { plan: ReplicationPlan; end: () => void }
+  readonly open: (job: JobIdentity) => OpenedEnds
   readonly startTask: (fields: Readonly<Record<string, unknown>>) => TaskHandle
   readonly presentSequence: (seq: PeerSequence) => unknown
   readonly warn: (message: string, facts: Readonly<Record<string, unknown>>) => void
+}
+
+export interface OpenedEnds {
+  readonly plan: ReplicationPlan
+  readonly end: () => void
 }
 
 export type RunEnd =
@@ -87,7 +94,8 @@ export class ReplicationJob {
   /** One run. Never fails: how it ended is what it resolves to. */
   start(): Promise<RunEnd> {
     const controller = new AbortController()
-    const ended = this.#runOnce(controller.signal)
+    // Later, so that a run that ends at once ends after it is known to be under way.
+    const ended = Promise.resolve().then(() => this.#runOnce(controller.signal))
     this.#run = { controller, ended }
     return ended
   }
@@ -129,17 +137,26 @@ export class ReplicationJob {
     this.#progress = new ReplicationProgress()
     this.#record('started')
     const sessionId = newSessionId()
-    const { plan, end } = open(this.identity)
+    try {
+      const opened = open(this.identity)
+      return await this.#runOpened(opened, sessionId, signal)
+    } catch (thrown) {
+      return this.#ended(thrown, signal)
+    } finally {
+      this.#run = undefined
+    }
+  }
+
+  async #runOpened({ plan, end }: OpenedEnds, sessionId: string, signal: AbortSignal) {
     const task = this.#beginTask(plan)
-    const update = this.#taskUpdater(task)
     try {
       const result = await replicate(plan, {
         progress: this.#progress,
         sessionId,
-        clock,
+        clock: this.#surroundings.clock,
         signal,
         onWriteFailure: this.#writeFailures(),
-        onProgress: update,
+        onProgress: this.#taskUpdater(task),
         onStarted: () => {
           this.#hasStarted = true
           this.lastError = undefined
@@ -148,13 +165,10 @@ export class ReplicationJob {
       })
       this.failures = 0
       this.#record('stopped')
-      return { kind: 'completed', result }
-    } catch (thrown) {
-      return this.#ended(thrown, signal)
+      return { kind: 'completed', result } as const
     } finally {
       task.end()
       end()
-      this.#run = undefined
     }
   }
 

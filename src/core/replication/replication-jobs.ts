@@ -4,12 +4,16 @@
  */
 import type { RunEnd } from './replication-job.ts'
 import { type JobIdentity, type JobSurroundings, ReplicationJob } from './replication-job.ts'
-import { backoffMs, type SchedulerLimits, schedule } from './scheduler.ts'
+import { backoffMs, type SchedulerLimits, schedule, spreadMs } from './scheduler.ts'
 
 export interface JobsParts {
   readonly surroundings: JobSurroundings
   readonly limits: () => SchedulerLimits
   readonly turnMs: () => number
+  /** The longest time by which starts are spread. */
+  readonly jitterMs: () => number
+  /** A number from 0 to 1. */
+  readonly random: () => number
 }
 
 /** Says what is to become of a job whose run is over. */
@@ -43,8 +47,11 @@ export class ReplicationJobs {
     return [...this.#entries.values()].map(({ job }) => job)
   }
 
+  /** One that a document asks for may start a little later: thousands of them begin when a server does. */
   add(identity: JobIdentity, onEnd: OnRunEnd): ReplicationJob {
-    const job = new ReplicationJob(identity, this.#parts.surroundings)
+    const { surroundings } = this.#parts
+    const job = new ReplicationJob(identity, surroundings)
+    if (identity.document !== undefined) job.notBeforeMs = surroundings.clock() + this.#jitterMs()
     this.#entries.set(identity.id, { job, onEnd })
     this.#schedule()
     return job
@@ -85,10 +92,16 @@ export class ReplicationJobs {
 
   #runEnded(job: ReplicationJob, onEnd: OnRunEnd, end: RunEnd): void {
     if (end.kind === 'crashed') {
-      job.notBeforeMs = this.#parts.surroundings.clock() + backoffMs(job.failures)
+      const waitMs = backoffMs(job.failures) + this.#jitterMs()
+      job.notBeforeMs = this.#parts.surroundings.clock() + waitMs
     }
     if (onEnd(end, job) === 'remove') this.#entries.delete(job.id)
     this.#schedule()
+  }
+
+  #jitterMs(): number {
+    const { jitterMs, random } = this.#parts
+    return Math.floor(spreadMs(this.#entries.size, jitterMs()) * random())
   }
 
   /** When the next one may try again, or others must make room. */

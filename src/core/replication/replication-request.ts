@@ -4,6 +4,8 @@
  */
 import { Failure } from '../../base/errors.ts'
 import { parseJson, printJson } from '../../base/json/exact-json.ts'
+import { parseSocketOptions, type SocketOptions } from '../configuration/replication-settings.ts'
+import { SETTINGS } from '../configuration/settings.ts'
 import { type Endpoint, parseEndpoint } from './endpoint.ts'
 import type { Narrowing } from './peer.ts'
 
@@ -29,6 +31,7 @@ export interface Tuning {
   readonly timeoutMs?: number | undefined
   readonly retries?: number | undefined
   readonly checkpointMs?: number | undefined
+  readonly sockets?: SocketOptions | undefined
 }
 
 type Body = Readonly<Record<string, unknown>>
@@ -81,6 +84,7 @@ function parseBody(body: Body, selector: string | undefined): ReplicationRequest
       timeoutMs: whole(body, 'connection_timeout'),
       retries: whole(body, 'retries_per_request'),
       checkpointMs: whole(body, 'checkpoint_interval'),
+      sockets: readSockets(body),
     },
   }
 }
@@ -145,6 +149,16 @@ function whole(body: Body, name: string): number | undefined {
     refuse(`parameter \`${name}\` must be a positive integer`)
   }
   return Math.min(number, WHOLE_MAX)
+}
+
+/** An option that would have no effect is refused. */
+function readSockets(body: Body): SocketOptions | undefined {
+  checkType(body, 'socket_options', isText, 'a string')
+  const { socket_options: given } = body
+  if (!isText(given)) return undefined
+  const options = parseSocketOptions(given, SETTINGS.replicationSockets.default)
+  if (options !== undefined) return options
+  refuse('parameter `socket_options` may hold only {keepalive, true|false}, {nodelay, true|false}')
 }
 
 const WHOLE_MAX = 2_147_483_647

@@ -3,6 +3,7 @@
  * follows the documents of `_replicator` databases. Each part has a file of its own; this one joins them.
  */
 import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
 import { Failure } from '../../base/errors.ts'
 import { isServerAdmin, type User } from '../auth/user.ts'
 import { SETTINGS } from '../configuration/settings.ts'
@@ -64,6 +65,8 @@ export class ReplicationService implements ReplicationOperations {
         churnMax: configuration.get(SETTINGS.replicationChurnMax),
       }),
       turnMs: () => configuration.get(SETTINGS.replicationTurnMs),
+      jitterMs: () => configuration.get(SETTINGS.replicationJitterMs),
+      random: Math.random,
     })
     this.#documents = new ReplicatorDocuments({
       server: parts.server,
@@ -155,8 +158,10 @@ export class ReplicationService implements ReplicationOperations {
     const { configuration } = this.#parts.server
     const local = { user: user.name, port: configuration.get(SETTINGS.port) }
     const { narrow } = request
-    const { base, id } = replicationId({
+    const names = replicationId({
       serverUuid: configuration.get(SETTINGS.serverUuid),
+      hostName: hostname().replace(/\..*$/, ''),
+      port: local.port,
       source: nameEndpoint(request.source, local),
       target: nameEndpoint(request.target, local),
       docIds: narrow.kind === 'ids' ? narrow.ids : undefined,
@@ -166,7 +171,7 @@ export class ReplicationService implements ReplicationOperations {
       continuous: request.continuous,
       createTarget: request.createTarget,
     })
-    return { id, base, request, user }
+    return { ...names, request, user }
   }
 
   /** The function's source is part of the name: another function is another replication. */
@@ -198,7 +203,7 @@ export class ReplicationService implements ReplicationOperations {
     }
   }
 
-  #open({ request, base, user }: JobIdentity): { plan: ReplicationPlan; end: () => void } {
+  #open({ request, base, earlier, user }: JobIdentity): { plan: ReplicationPlan; end: () => void } {
     const controller = new AbortController()
     const { signal } = controller
     const source = this.#peer(request.source, request, user, signal)
@@ -211,6 +216,7 @@ export class ReplicationService implements ReplicationOperations {
         source,
         target,
         checkpointId: base,
+        earlierIds: earlier,
         continuous: request.continuous,
         narrow: request.narrow,
         allLeaves: !request.winningRevsOnly,
@@ -247,6 +253,12 @@ export class ReplicationService implements ReplicationOperations {
       connectionsMax: tuning.connections ?? configuration.get(SETTINGS.replicationConnections),
       timeoutMs: tuning.timeoutMs ?? configuration.get(SETTINGS.replicationTimeoutMs),
       tls: this.#parts.tls(),
+      sockets: tuning.sockets ?? configuration.get(SETTINGS.replicationSockets),
+      login: {
+        logins: configuration.get(SETTINGS.replicationLogins),
+        sessionMs: configuration.get(SETTINGS.replicationSessionSeconds) * 1000,
+        clock: this.#parts.clock,
+      },
       retry,
       useBulkGet,
       signal,

@@ -189,7 +189,9 @@ export class ReplicatorDocuments {
     } catch (thrown) {
       if (!isCurrent() || this.#stop.signal.aborted) return
       const failure = thrown instanceof Error ? thrown : new Error(String(thrown))
-      if (isFailure(failure, 'request_invalid')) return await this.#fail(document, failure)
+      if (isFailure(failure, 'request_invalid') || isFailure(failure, 'mango_invalid')) {
+        return await this.#fail(document, failure)
+      }
       document.error = describeFailure(failure)
       document.failures++
       document.updatedMs = this.#parts.clock()

@@ -62,6 +62,12 @@ const HEALTHY_MS = 120_000
 export const backoffMs = (failures: number): number =>
   BACKOFF_MS * 2 ** Math.min(Math.max(0, failures - 1), BACKOFF_DOUBLINGS_MAX)
 
+const SPREAD_PER_JOB_MS = 10
+
+/** The time over which the start of one more is spread: none for the first, more the more there are. */
+export const spreadMs = (jobs: number, mostMs: number): number =>
+  Math.min(mostMs, jobs * SPREAD_PER_JOB_MS)
+
 /** Failures in a row, this one included. */
 export const failuresAfter = (failuresBefore: number, ranMs: number): number =>
   ranMs >= HEALTHY_MS ? 1 : failuresBefore + 1

@@ -20,6 +20,23 @@ function reasonOf(body: object): unknown {
 }
 
 describe('what a replication is asked to do', () => {
+  it('takes the socket options that have an effect, and refuses all others', () => {
+    const sockets = (text: unknown) => parse({ socket_options: text }).tuning.sockets
+    const both = { keepAlive: true, noDelay: true }
+    assert.equal(parse().tuning.sockets, undefined)
+    assert.deepEqual(sockets('[]'), both)
+    assert.deepEqual(sockets('[{keepalive, true}, {nodelay, false}]'), { ...both, noDelay: false })
+    assert.deepEqual(sockets(' [ {nodelay,true},{keepalive,false} ]. '), {
+      ...both,
+      keepAlive: false,
+    })
+    for (const text of ['', 'x', '[{sndbuf, 5}]', '[{nodelay, 1}]', '[{nodelay, true},]', '[x]']) {
+      const reason = reasonOf({ source: S, target: T, socket_options: text })
+      assert.match(String(reason), /^parameter `socket_options` may hold only/)
+    }
+    assert.match(String(reasonOf({ source: S, target: T, socket_options: 5 })), /must be a string/)
+  })
+
   it('is told where it is wrong in the words of CouchDB', () => {
     const cases: [object, string][] = [
       [{}, 'Missing replicator database'],

@@ -5,6 +5,7 @@ import {
   failuresAfter,
   type ScheduledJob,
   schedule,
+  spreadMs,
 } from '../../../../src/core/replication/scheduler.ts'
 
 const job = (id: string, more: Partial<ScheduledJob> = {}): ScheduledJob => ({
@@ -79,5 +80,15 @@ describe('trying again', () => {
   it('forgets old failures of one that ran well', () => {
     assert.equal(failuresAfter(4, 1000), 5)
     assert.equal(failuresAfter(4, 120_000), 1)
+  })
+})
+
+describe('starts of many at once', () => {
+  it('are spread over a time that grows with their number, up to a bound', () => {
+    assert.deepEqual(
+      [0, 1, 100, 500, 9000].map(jobs => spreadMs(jobs, 5000)),
+      [0, 10, 1000, 5000, 5000],
+    )
+    assert.equal(spreadMs(9000, 0), 0)
   })
 })
