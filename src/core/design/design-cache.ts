@@ -113,7 +113,7 @@ function designOf(database: Database, stored: StoredDocument): CachedDesign {
     id,
     rev,
     fields,
-    document: readDesignDocument(fields),
+    document: readDesignDocument(fields, database.properties),
     source: {
       databaseKey: database.store.id,
       key: `${id} ${printRevision(rev)}`,

@@ -27,8 +27,13 @@ export interface DesignDocument {
 export interface DesignOptions {
   readonly includeDesign: boolean
   readonly localSeq: boolean
+  /** Its indexes are asked partition by partition; absent where the database has no partitions and nobody said. */
   readonly partitioned?: boolean
 }
+
+/** The part of an index's signature that tells in which order its rows are. */
+export const scopeOf = ({ partitioned }: DesignOptions): string | false | null =>
+  partitioned === true ? 'by partition' : (partitioned ?? null)
 
 export interface ViewDefinition {
   /** An object if the language is `query`. */
@@ -78,17 +83,25 @@ export function validateDesignDocument(
   for (const [, view] of viewsOf(body)) checkReduce(view.reduce)
 }
 
-/** What a valid design document holds. */
-export function readDesignDocument(body: Fields): DesignDocument {
+/**
+ * What a valid design document holds.
+ *
+ * @param database in a partitioned one indexes are partitioned unless the document says otherwise
+ */
+export function readDesignDocument(
+  body: Fields,
+  database: { readonly partitioned: boolean } = { partitioned: false },
+): DesignDocument {
   const lib = isObject(body.views) && isObject(body.views.lib) ? body.views.lib : undefined
   const { rewrites, validate_doc_update } = body
-  const partitioned = optionOf(body, 'partitioned')
+  const said = optionOf(body, 'partitioned')
+  const partitioned = typeof said === 'boolean' ? said : database.partitioned || undefined
   return {
     language: typeof body.language === 'string' ? body.language : DEFAULT_LANGUAGE,
     options: {
       includeDesign: optionOf(body, 'include_design') === true,
       localSeq: optionOf(body, 'local_seq') === true,
-      ...(typeof partitioned === 'boolean' ? { partitioned } : {}),
+      ...(partitioned === undefined ? {} : { partitioned }),
     },
     views: new Map(viewsOf(body).map(([name, view]) => [name, viewFrom(view)])),
     ...(isObject(body.indexes) ? { indexes: body.indexes } : {}),

@@ -18,6 +18,7 @@ import type { PurgeRequest } from '../database/purge.ts'
 import type { Dialect } from '../dialect/dialect.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import type { StoredAttachment } from '../document/attachment.ts'
+import { requirePartition, validatePartitionedId } from '../document/document-id.ts'
 import type { IncomingAttachment } from '../document/incoming-attachment.ts'
 import type { Revision } from '../document/revision.ts'
 import type { IndexDefinition } from '../mango/index-definition.ts'
@@ -54,6 +55,8 @@ import {
 } from './manage-indexes.ts'
 import { type Opened, type OpenRequest, openMany, openOneByOne } from './open-many.ts'
 import type { DatabaseInfo, DatabaseOperations } from './operations.ts'
+import { type PartitionInfo, readPartitionInfo, requirePartitions } from './partition-info.ts'
+import { idsOfPartition, narrowedToPartition } from './partition-listing.ts'
 import {
   type AttachmentPolicy,
   type AttachmentUpload,
@@ -103,6 +106,8 @@ export interface OwningServer {
   readonly dialect: Dialect
   readonly attachmentPolicy: AttachmentPolicy
   readonly functions: FunctionParts
+  /** External bytes from which on a partition takes no more; 0: no limit. */
+  readonly partitionBytesMax: number
   readonly views: ViewServices
   readonly clock: () => number
   /** Waits for the work before the server stops; tells nobody how it ended. */
@@ -151,7 +156,12 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     // Members may see all of an ordinary database.
   }
 
+  checkId(id: string): void {
+    if (this.database.properties.partitioned) validatePartitionedId(id)
+  }
+
   readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView> {
+    if (this.database.properties.partitioned) requirePartition(id)
     return readDocument(this.database, id, options)
   }
 
@@ -160,6 +170,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     wanted: 'all' | readonly Revision[],
     options: OpenOptions,
   ): Promise<OpenedRevision[] | undefined> {
+    if (this.database.properties.partitioned) requirePartition(id)
     return openRevisions(this.database, id, wanted, options)
   }
 
@@ -171,15 +182,18 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   async listDocuments(namespace: Namespace, range: ListingRange): Promise<Listing> {
     this.requireListing()
-    return listDocuments(this.database, namespace, range)
+    const own = narrowedToPartition(this.database, range, this.#server.views.partitionLimitMax)
+    return listDocuments(this.database, namespace, own)
   }
 
   async listNamedDocuments(
     namespace: Namespace,
     ids: readonly (string | undefined)[],
+    partition?: string,
   ): Promise<KeyedListing> {
     this.requireListing()
-    return listNamedDocuments(this.database, namespace, ids)
+    const own = idsOfPartition(this.database, ids, partition)
+    return listNamedDocuments(this.database, namespace, own)
   }
 
   compareRevisions(
@@ -231,7 +245,10 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   async writeDocuments(writes: readonly DocumentWrite[], mode: EditMode): Promise<EditResult[]> {
-    const results = await writeDocuments(this, writes, mode, this.#server.functions)
+    const { functions } = this.#server
+    const { partitioned } = this.database.properties
+    const partitionBytesMax = partitioned ? this.#server.partitionBytesMax : 0
+    const results = await writeDocuments(this, writes, mode, { ...functions, partitionBytesMax })
     for (const [at, { id, document }] of writes.entries()) {
       if (isDesign(id) && results[at]?.ok && !document.deleted) this.#buildAhead(id)
     }
@@ -302,6 +319,15 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   get #indexParts(): IndexParts {
     const { dialect, findSettings } = this.#server
     return { host: this, dialect, textSearch: findSettings.textSearch }
+  }
+
+  requirePartitions(): void {
+    requirePartitions(this.database)
+  }
+
+  async partitionInfo(partition: string): Promise<PartitionInfo> {
+    this.requireListing()
+    return readPartitionInfo(this.database, partition)
   }
 
   info(): Promise<DatabaseInfo> {

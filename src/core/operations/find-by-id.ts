@@ -20,8 +20,8 @@ export interface IdScan {
   readonly range: IdRange
   readonly reverse: boolean
   readonly bookmark: Bookmark | undefined
-  /** Only ids that begin so. */
-  readonly prefix: string
+  /** Only ids of this partition. */
+  readonly partition: string | undefined
   /** How many rows are wanted at the least. */
   readonly firstCount: number
   readonly wanted: WantedMembers
@@ -75,12 +75,13 @@ async function* growingScan(
 const FIRST_COUNT_MIN = 32
 const GROWN_COUNT = 1000
 
-function boundsOf({ range, reverse, bookmark, prefix }: IdScan): IdBounds | undefined {
+function boundsOf({ range, reverse, bookmark, partition }: IdScan): IdBounds | undefined {
   let bounds: IdBounds = { start: bytesOf(range.low), end: bytesOf(range.high) }
-  if (prefix !== '') {
+  if (partition !== undefined) {
     bounds = narrower(bounds, {
-      start: Buffer.from(prefix),
-      end: Buffer.from(`${prefix}\u{10ffff}`),
+      start: Buffer.from(`${partition}:`),
+      end: Buffer.from(`${partition};`),
+      endExcluded: true,
     })
   }
   if (bookmark !== undefined) {

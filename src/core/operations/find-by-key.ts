@@ -27,6 +27,8 @@ export interface KeyScan {
   readonly index: BlockIndex
   readonly tree: number
   readonly collator: Collator
+  /** Rows of this partition only; the index is ordered by partitions then. */
+  readonly partition: string | undefined
   readonly range: KeyRange
   readonly reverse: boolean
   readonly bookmark: Bookmark | undefined
@@ -121,13 +123,18 @@ export async function recordsById(
 }
 
 /** Keys `k` with `low <= k <= [...high, above everything]`, on from the bookmark. */
-function placesOf({ range, reverse, bookmark, collator }: KeyScan, order: RowOrder): PlaceRange {
+function placesOf(scan: KeyScan, order: RowOrder): PlaceRange {
+  const { range, reverse, bookmark, collator, partition } = scan
+  const { bounds } = partition === undefined ? order : order.within(partition)
   const keysOf = (values: readonly JsonValue[]) =>
     values.map(value => collator.sortKeyOfValue(value))
-  let lower: Buffer | undefined =
-    range.low.length === 0 ? undefined : collator.sortKeyOfValue(range.low)
-  let upper: Buffer | undefined =
-    range.high.length === 0 ? undefined : afterKey(collator.openArrayKey(keysOf(range.high)))
+  // The beginning of the places of a partition is its lower bound.
+  const placed = (key: Buffer) => (bounds.lower ? Buffer.concat([bounds.lower, key]) : key)
+  let lower = range.low.length === 0 ? bounds.lower : placed(collator.sortKeyOfValue(range.low))
+  let upper =
+    range.high.length === 0
+      ? bounds.upper
+      : afterKey(placed(collator.openArrayKey(keysOf(range.high))))
   if (bookmark !== undefined) {
     const place = order.place(Buffer.from(JSON.stringify(bookmark.key)), Buffer.from(bookmark.id))
     if (reverse) upper = upper && Buffer.compare(upper, place) < 0 ? upper : place

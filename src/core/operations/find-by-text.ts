@@ -69,17 +69,20 @@ export async function candidatesByText(host: FindHost, scan: TextScan): Promise<
 const afterBookmark = (bookmark: Bookmark | undefined): string =>
   bookmark === undefined ? '' : afterId(idKey(bookmark.id))
 
-/** The documents that may match, with what the `$text`s of the selector say about each. */
+/** The documents that may match, of the partition that is asked, with what the `$text`s of the selector say about each. */
 class TextHits {
   readonly #open: () => Promise<{ driver: DocStream; texts: readonly DocStream[] }>
   readonly #tests: readonly TextTest[]
+  readonly #prefix: string
   #truths: readonly boolean[] = []
 
   private constructor(
     tests: readonly TextTest[],
+    prefix: string,
     open: () => Promise<{ driver: DocStream; texts: readonly DocStream[] }>,
   ) {
     this.#tests = tests
+    this.#prefix = prefix
     this.#open = open
   }
 
@@ -89,7 +92,8 @@ class TextHits {
     const tests = textTests(options.selector)
     // Fails now, and not in the middle of an answer, when a query cannot be parsed.
     for (const { query } of tests) parseTextQuery(String(query), DEFAULT_FIELD)
-    return new TextHits(tests, async () => {
+    const prefix = options.partition === '' ? '' : idKey(`${options.partition}:`)
+    return new TextHits(tests, prefix, async () => {
       const texts = new Map<TextTest, DocStream>()
       for (const test of tests) texts.set(test, await textStream(searcher, test))
       const parts = { searcher, definition, compare, texts }
@@ -114,8 +118,9 @@ class TextHits {
   async *batches(from: string): AsyncGenerator<Hit[], void, undefined> {
     const { driver, texts } = await this.#open()
     let hits: Hit[] = []
-    await driver.seek(from)
-    while (driver.id !== undefined) {
+    const prefix = this.#prefix
+    await driver.seek(from < prefix ? prefix : from)
+    while (driver.id?.startsWith(prefix)) {
       const { id } = driver
       let score = 0
       const truths: boolean[] = []

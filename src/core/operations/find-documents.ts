@@ -105,6 +105,10 @@ async function answer(
 ): Promise<FindAnswer> {
   const { host, settings } = parts
   const startedMs = performance.now()
+  if (options.partition !== '' && !host.database.properties.partitioned) {
+    const reason = '`partition` parameter is not supported on this db'
+    throw new Failure('query_invalid', { reason })
+  }
   const plan = planFind(options, await indexesOf(parts), planSettings(parts))
   if (plan.isEmpty) return NOTHING
   const { rows, matches, ranked } = await candidatesOf(parts, plan, options, signal)
@@ -187,11 +191,11 @@ async function candidatesOf(
     bookmark: options.bookmark,
     firstCount: options.skip + options.limit + 1,
     wanted: wantedOf(options),
+    partition: options.partition === '' ? undefined : options.partition,
   }
   if (plan.kind === 'ids') {
-    const prefix = options.partition === '' ? '' : `${options.partition}:`
     const mayMatch = compileByteFilter(selector)
-    const rows = candidatesById(host, { ...scan, range: plan.range, prefix, mayMatch })
+    const rows = candidatesById(host, { ...scan, range: plan.range, mayMatch })
     return { rows, matches }
   }
   const open = await openQueryIndex(host.database, views, {

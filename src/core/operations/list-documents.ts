@@ -31,6 +31,10 @@ export interface ListingRange {
   readonly descending?: boolean | undefined
   readonly skip?: number | undefined
   readonly limit?: number | undefined
+  /** Nobody asks how many documents come before the first: they need not be counted. */
+  readonly withoutOffset?: boolean | undefined
+  /** Documents of this partition only; whoever lists for a user makes bounds of it (`partition-listing.ts`). */
+  readonly partition?: string | undefined
 }
 
 /** What stands in front of the rows. Null where a list has no such number. */
@@ -85,15 +89,18 @@ export async function listDocuments(
     return { ...NO_HEAD, rows: listed(rows, listedLocal) }
   }
   const head = await database.head()
-  const before = await countBefore(database.store, namespace, range, head.liveCount)
-  const total = await totalOf(database, namespace, head.liveCount)
   const skip = range.skip ?? 0
+  const isCounted = range.withoutOffset !== true || skip > 0
+  const before = isCounted
+    ? await countBefore(database.store, namespace, range, head.liveCount)
+    : undefined
+  const total = await totalOf(database, namespace, head.liveCount)
   return {
     total,
-    offset: Math.min(total, before + skip),
+    offset: before === undefined ? null : Math.min(total, before + skip),
     updateSeq: head.updateSeq,
     state: database.printSequence(head.updateSeq),
-    rows: listed(scanRange(database.store, namespace, range, before), listedDocument),
+    rows: listed(scanRange(database.store, namespace, range, before ?? 0), listedDocument),
   }
 }
 

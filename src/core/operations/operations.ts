@@ -32,6 +32,7 @@ import type { ChangesFeed, ChangesQuery } from './follow-changes.ts'
 import type { KeyedListing, Listing, ListingRange, Namespace } from './list-documents.ts'
 import type { CreatedIndex, DeletedDesign, IndexName } from './manage-indexes.ts'
 import type { Opened, OpenRequest } from './open-many.ts'
+import type { PartitionInfo } from './partition-info.ts'
 import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
 import type { PurgeLimits } from './purge-documents.ts'
 import type { OpenedView } from './query-view.ts'
@@ -93,8 +94,19 @@ export interface NewDatabase {
 }
 
 /** This node: its name, configuration and place in the cluster. */
+/** The nodes that share an engine, by name. */
+export interface Members {
+  /** Those that belong to it, up or down. */
+  readonly known: readonly string[]
+  /** Those that are up. */
+  readonly alive: readonly string[]
+}
+
 export interface NodeOperations {
   readonly name: string
+  members(): Promise<Members>
+  /** Fails with `service_unavailable` when the storage does not answer soon. */
+  checkStorage(): MaybePromise<void>
   changeConfig(change: ConfigEdit): Promise<string | undefined>
   reloadConfig(): Promise<void>
   clusterState(ensured: readonly string[]): Promise<ClusterState>
@@ -147,6 +159,8 @@ export interface DatabaseOperations {
   readonly narrowsDocuments: boolean
   /** Fails when the query's sequence is malformed or its filter has no function. */
   openChanges(query: ChangesQuery): Promise<ChangesFeed>
+  /** Fails for an id that no document of this database can have; ids are valid otherwise. */
+  checkId(id: string): void
   /** Fails with `document_missing`, reason `missing` or `deleted`. */
   readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView>
   /** Undefined when all leaves of a document are asked for that never was. */
@@ -159,10 +173,14 @@ export interface DatabaseOperations {
   openMany(requests: readonly OpenRequest[], options: OpenOptions): AsyncIterable<Opened[]>
   /** A range of ids. */
   listDocuments(namespace: Namespace, range: ListingRange): Promise<Listing>
-  /** @param ids undefined stands for a key that is no id */
+  /**
+   * @param ids undefined stands for a key that is no id
+   * @param partition documents outside of it are not found
+   */
   listNamedDocuments(
     namespace: Namespace,
     ids: readonly (string | undefined)[],
+    partition?: string,
   ): Promise<KeyedListing>
   /** Documents of which some offered revision is missing here. */
   compareRevisions(
@@ -217,6 +235,10 @@ export interface DatabaseOperations {
   deleteIndexDesigns(ids: readonly string[]): Promise<DeletedDesign[]>
 
   info(): Promise<DatabaseInfo>
+  /** Fails with `request_invalid` where the database has no partitions. */
+  requirePartitions(): void
+  /** Fails with `partition_invalid`, and with `request_invalid` where the database has no partitions. */
+  partitionInfo(partition: string): Promise<PartitionInfo>
   printSequence(seq: number): string
   /** The security object as JSON text. */
   securityText(): MaybePromise<Buffer>

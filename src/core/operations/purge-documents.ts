@@ -4,6 +4,7 @@ import { serverAdminCheck } from '../auth/authorize.ts'
 import type { User } from '../auth/user.ts'
 import { type Database, PURGED_INFOS_LIMIT_DEFAULT } from '../database/database.ts'
 import { type PurgeRequest, purgeDocuments as purge, scanPurges } from '../database/purge.ts'
+import { requirePartition } from '../document/document-id.ts'
 import type { Revision } from '../document/revision.ts'
 
 export interface PurgeLimits {
@@ -24,7 +25,10 @@ export async function purgeDocuments(
   if (requests.reduce((sum, { revs }) => sum + revs.length, 0) > revisionsMax) {
     throw new Failure('request_invalid', { reason: 'Exceeded maximum number of revisions.' })
   }
-  const { removed, seq } = await database.store.write(purge(requests, PURGED_INFOS_LIMIT_DEFAULT))
+  const { partitioned } = database.properties
+  if (partitioned) for (const { id } of requests) requirePartition(id)
+  const work = purge(requests, PURGED_INFOS_LIMIT_DEFAULT, partitioned)
+  const { removed, seq } = await database.store.write(work)
   if (requests.length > 0) database.announce(seq)
   return removed
 }

@@ -12,6 +12,7 @@ import type { Database } from '../database/database.ts'
 import type { DatabaseHead } from '../database/database-head.ts'
 import { indexStoreId } from '../database/store-names.ts'
 import type { CachedDesign } from '../design/design-cache.ts'
+import type { IndexLook } from '../indexing/block-index.ts'
 import type { IndexState } from '../indexing/index-state.ts'
 import type { OpenIndex } from '../indexing/open-indexes.ts'
 import { MangoKind } from '../mango/mango-kind.ts'
@@ -42,8 +43,12 @@ export interface ViewAnswer {
 }
 
 export type ViewRows =
-  /** Each text is one row or several joined by `,\r\n`. */
-  | { readonly kind: 'texts'; readonly batches: AsyncIterable<readonly Buffer[]> }
+  /** Each text is one row or several joined by `,\r\n`; `whole` has all of them, when these are few. */
+  | {
+      readonly kind: 'texts'
+      readonly batches: AsyncIterable<readonly Buffer[]>
+      readonly whole: readonly Buffer[] | undefined
+    }
   | { readonly kind: 'documents'; readonly batches: AsyncIterable<readonly RowWithDocument[]> }
 
 export interface ViewParts {
@@ -133,8 +138,7 @@ export class OpenedView {
     for (let attempt = 1; ; attempt++) {
       const plan = this.#plan(request)
       try {
-        const ready = await this.#ready(request, signal)
-        return await this.#read(plan, request, ready)
+        return await this.#read(plan, request, signal)
       } catch (thrown) {
         const isRemoved = isFailure(thrown, 'store_missing')
         const isChanged = isFailure(thrown, 'index_changed')
@@ -146,14 +150,15 @@ export class OpenedView {
 
   #plan(request: ViewRequest): ViewPlan {
     const { open, place, design } = this.#view
-    checkPartition(this.#database, design, request)
-    const limitMax = this.#parts.services.limitMax()
-    const view = {
-      order: open.index.order(place.tree),
+    checkPartition(design, request)
+    const { services } = this.#parts
+    const { partition } = request
+    const order = open.index.order(place.tree)
+    return planViewQuery(request, {
+      order: partition === undefined ? order : order.within(partition),
       hasReduce: place.reducer !== undefined,
-      limitMax,
-    }
-    return planViewQuery(request, view)
+      limitMax: partition === undefined ? services.limitMax() : services.partitionLimitMax(),
+    })
   }
 
   async #findAgain(): Promise<void> {
@@ -163,19 +168,24 @@ export class OpenedView {
     this.#view = viewOf(this.#database, this.#parts, found, name)
   }
 
-  /** The index as the question wants it; undefined when it was not built yet and need not be. */
-  async #ready(request: ViewRequest, signal: AskerSignal | undefined): Promise<ReadyIndex> {
+  /** Looks first: mostly the index is as the question wants it, and then one look at its store is all. */
+  async #read(
+    plan: ViewPlan,
+    request: ViewRequest,
+    signal: AskerSignal | undefined,
+  ): Promise<ViewAnswer> {
     const head = await this.#database.head()
-    const state = await stateOf(this.#view.open)
-    if (request.update === 'false' || isFresh(state, head)) return { head, state }
+    const answer = await this.#look(plan, request, head)
+    const state = answer?.state
+    if (request.update === 'false' || isFresh(state, head)) return answer?.given ?? absent(plan)
     if (request.update === 'lazy') {
       this.#parts.inBackground(`update of ${this.#view.design.id}`, stopped =>
         this.#bringUp(head, stopped),
       )
-      return { head, state }
+      return answer?.given ?? absent(plan)
     }
     await this.#bringUp(head, typeof signal === 'function' ? signal() : signal)
-    return { head, state: await this.#view.open.index.state() }
+    return (await this.#look(plan, request, head, true))?.given ?? absent(plan)
   }
 
   async #bringUp(head: DatabaseHead, signal: AbortSignal | undefined): Promise<void> {
@@ -195,45 +205,67 @@ export class OpenedView {
     )
   }
 
-  async #read(
+  /** What the index says now; undefined when it is not there and need not be. */
+  async #look(
     plan: ViewPlan,
     request: ViewRequest,
-    { head, state }: ReadyIndex,
-  ): Promise<ViewAnswer> {
-    const { open, place } = this.#view
-    const isReduced = plan.isReduced
-    if (state?.phase !== 'ready') {
-      const rows = { kind: 'texts', batches: nothing() } as const
-      return { isReduced, total: 0, offset: 0, updateSeq: 0, state: 'absent', rows }
+    head: DatabaseHead,
+    mustBeThere = false,
+  ): Promise<LookedAt | undefined> {
+    try {
+      return await this.#ask(plan, request, head)
+    } catch (thrown) {
+      if (!mustBeThere && isFailure(thrown, 'store_missing')) return undefined
+      throw thrown
     }
-    const { tag } = await open.index.info(place.tree)
-    const updateSeq = state.progress.seq
+  }
+
+  async #ask(plan: ViewPlan, request: ViewRequest, head: DatabaseHead): Promise<LookedAt> {
+    const { open, place } = this.#view
+    const { isReduced } = plan
     const withDocs = request.includeDocs === true && !isReduced
-    const known = {
-      isReduced,
-      updateSeq,
-      state: `${open.signature} ${tag} ${withDocs ? head.updateSeq : ''}`,
+    const given = (look: IndexLook, rest: AnswerRest): LookedAt => {
+      const { state, tag } = look
+      if (state?.phase !== 'ready') return { state, given: absent(plan) }
+      const name = `${open.signature} ${tag} ${withDocs ? head.updateSeq : ''}`
+      return {
+        state,
+        given: { isReduced, updateSeq: state.progress.seq, state: name, ...rest },
+      }
     }
     if (isReduced) {
       const { number: reducerNumber, reducer } = place.reducer as NonNullable<ViewPlace['reducer']>
       const view = { index: open.index, tree: place.tree, reducerNumber, reducer }
-      const batches = await begun(reduceView(view, plan))
-      return { ...known, total: 0, offset: 0, rows: { kind: 'texts', batches } }
+      const { look, batches, whole } = await reduceView(view, plan)
+      return given(look, { total: 0, offset: 0, rows: { kind: 'texts', batches, whole } })
     }
     if (!withDocs) {
-      const { total, offset, batches } = await scanView(open.index, place.tree, plan)
-      return { ...known, total, offset, rows: { kind: 'texts', batches } }
+      const { look, total, offset, ...texts } = await scanView(open.index, place.tree, plan)
+      const { batches, whole } = texts
+      return given(look, { total, offset, rows: { kind: 'texts', batches, whole } })
     }
-    const { total, offset, batches } = await scanViewRows(open.index, place.tree, plan)
+    const { look, total, offset, batches } = await scanViewRows(open.index, place.tree, plan)
     const documents = withDocuments(this.#database, batches, request.conflicts === true)
-    return { ...known, total, offset, rows: { kind: 'documents', batches: documents } }
+    return given(look, { total, offset, rows: { kind: 'documents', batches: documents } })
   }
 }
 
-interface ReadyIndex {
-  readonly head: DatabaseHead
+type AnswerRest = Pick<ViewAnswer, 'total' | 'offset' | 'rows'>
+
+interface LookedAt {
   readonly state: IndexState | undefined
+  readonly given: ViewAnswer
 }
+
+/** The answer of an index that was never built. */
+const absent = ({ isReduced }: ViewPlan): ViewAnswer => ({
+  isReduced,
+  total: 0,
+  offset: 0,
+  updateSeq: 0,
+  state: 'absent',
+  rows: { kind: 'texts', batches: nothing(), whole: [] },
+})
 
 export const isFresh = (state: IndexState | undefined, head: DatabaseHead): boolean =>
   state?.phase === 'ready' &&
@@ -300,12 +332,8 @@ export async function buildAhead(
 }
 
 /** Views of a partitioned database are asked partition by partition, unless their design document says otherwise. */
-function checkPartition(
-  { properties }: Database,
-  { document }: CachedDesign,
-  { partition }: ViewRequest,
-): void {
-  const isPartitioned = properties.partitioned && document.options.partitioned !== false
+function checkPartition({ document }: CachedDesign, { partition }: ViewRequest): void {
+  const isPartitioned = document.options.partitioned === true
   if (isPartitioned && partition === undefined) {
     const reason = '`partition` parameter is mandatory for queries to this view.'
     throw new Failure('query_invalid', { reason })
@@ -314,17 +342,6 @@ function checkPartition(
     const reason = '`partition` parameter is not supported in this design doc'
     throw new Failure('query_invalid', { reason })
   }
-}
-
-/** The first batch is made at once, so that what goes wrong with it is told before the answer begins. */
-async function begun<T>(batches: AsyncGenerator<T>): Promise<AsyncIterable<T>> {
-  const first = await batches.next()
-  return first.done === true ? nothing() : continued(first.value, batches)
-}
-
-async function* continued<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerator<T> {
-  yield first
-  yield* rest
 }
 
 async function* nothing(): AsyncGenerator<never> {}

@@ -43,6 +43,7 @@ import { LocalNode } from './node-operations.ts'
 import type {
   DatabaseInfo,
   DatabaseOperations,
+  Members,
   NewDatabase,
   NodeOperations,
   ServerOperations,
@@ -56,6 +57,8 @@ import type { FunctionParts } from './write-documents.ts'
 
 export interface ServerParts {
   readonly nodeName: string
+  /** Absent: the engine is this node's own. */
+  readonly members?: () => Promise<Members>
   readonly catalog: Catalog
   readonly updates: UpdateLog
   readonly configuration: Configuration
@@ -107,10 +110,12 @@ export class LocalServer implements ServerOperations {
     this.authenticator = parts.authenticator
     this.node = new LocalNode({
       name: parts.nodeName,
+      ...(parts.members && { members: parts.members }),
       configuration: parts.configuration,
       writer: parts.configurationWriter,
       dialect: () => this.dialect,
       databaseNames: () => this.databaseNames(),
+      readStorage: () => parts.catalog.find('_users'),
       createDatabase: (user, name, options) => this.createDatabase(user, name, options),
     })
   }
@@ -121,6 +126,10 @@ export class LocalServer implements ServerOperations {
 
   get attachmentPolicy(): AttachmentPolicy {
     return this.#attachmentPolicy()
+  }
+
+  get partitionBytesMax(): number {
+    return this.configuration.get(SETTINGS.maxPartitionSize)
   }
 
   get views(): ViewServices {

@@ -101,9 +101,10 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
   override async listNamedDocuments(
     namespace: Namespace,
     ids: readonly (string | undefined)[],
+    partition?: string,
   ): Promise<KeyedListing> {
     this.#requireNamespace(namespace)
-    const listing = await super.listNamedDocuments(namespace, ids)
+    const listing = await super.listNamedDocuments(namespace, ids, partition)
     return this.#isAdmin ? listing : narrowedKeyedListing(listing, view => this.#seen(view))
   }
 

@@ -8,6 +8,7 @@ import type { Catalog } from '../database/catalog.ts'
 import type { DesignCache } from '../design/design-cache.ts'
 import { IndexCatalog } from '../indexing/index-catalog.ts'
 import type { IndexKindMaker } from '../indexing/index-kind.ts'
+import type { IndexLeases } from '../indexing/index-leases.ts'
 import { type IndexUpdates, LocalIndexUpdates } from '../indexing/index-updates.ts'
 import { OpenIndexes } from '../indexing/open-indexes.ts'
 import { MangoMaker } from '../mango/mango-kind.ts'
@@ -27,6 +28,8 @@ export interface ViewServices {
   readonly collatorVersion: () => string
   /** `query_server_config/query_limit`. */
   readonly limitMax: () => number
+  /** `query_server_config/partition_query_limit`. */
+  readonly partitionLimitMax: () => number
 }
 
 export interface ViewServiceParts {
@@ -44,6 +47,8 @@ export interface LocalUpdateParts {
   readonly clock: () => number
   /** Batches that are mapped at the same time. */
   readonly batchesMax: number
+  /** Where other nodes could be at work on the same indexes. */
+  readonly leases?: IndexLeases | undefined
 }
 
 export function makeViewServices(
@@ -67,6 +72,7 @@ export function makeViewServices(
     collator,
     collatorVersion: () => collator().version,
     limitMax: () => configuration.get(SETTINGS.queryLimit),
+    partitionLimitMax: () => configuration.get(SETTINGS.partitionQueryLimit),
   }
   return { ...services, updates: updatesOf(services) }
 }
@@ -95,9 +101,15 @@ const REDUCE_LIMITS: Readonly<Record<'true' | 'false' | 'log', ReduceLimit>> = {
 export const localUpdates = (
   services: Omit<ViewServices, 'updates'>,
   { databases, log }: ViewServiceParts,
-  { tasks, clock, batchesMax }: LocalUpdateParts,
+  { tasks, clock, batchesMax, leases }: LocalUpdateParts,
 ): LocalIndexUpdates =>
-  new LocalIndexUpdates({ ...services, databases, batchesMax, progress: { tasks, log, clock } })
+  new LocalIndexUpdates({
+    ...services,
+    databases,
+    batchesMax,
+    progress: { tasks, log, clock },
+    leases,
+  })
 
 function collatorOnce(): () => Collator {
   let collator: Collator | undefined

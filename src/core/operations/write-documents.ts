@@ -13,6 +13,7 @@ import type { ListGate } from '../design/list-gate.ts'
 import { validateUpdates } from '../design/validate-update.ts'
 import type { EditMode } from '../document/apply-edit.ts'
 import { readDesignDocument, validateDesignDocument } from '../document/design-document.ts'
+import { validatePartitionedId } from '../document/document-id.ts'
 import { printRevision, type Revision } from '../document/revision.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { OpenedDatabase } from './opened-database.ts'
@@ -27,15 +28,20 @@ export interface FunctionParts {
   readonly lists: ListGate
 }
 
+export interface WriteParts extends FunctionParts {
+  /** External bytes from which on a partition takes no more; 0: no limit. */
+  readonly partitionBytesMax: number
+}
+
 /** Attachments that were uploaded for writes that fail are discarded. */
 export async function writeDocuments(
   opened: OpenedDatabase,
   writes: readonly DocumentWrite[],
   mode: EditMode,
-  functions: FunctionParts,
+  parts: WriteParts,
 ): Promise<EditResult[]> {
   try {
-    const results = await writeAll(opened, writes, mode, functions)
+    const results = await writeAll(opened, writes, mode, parts)
     for (const [index, { attachments }] of writes.entries()) {
       if (attachments !== undefined && !results[index]?.ok) {
         await discardAttachments(opened.database, attachments)
@@ -53,17 +59,21 @@ async function writeAll(
   opened: OpenedDatabase,
   writes: readonly DocumentWrite[],
   mode: EditMode,
-  functions: FunctionParts,
+  { partitionBytesMax, ...functions }: WriteParts,
 ): Promise<EditResult[]> {
   const { database, user } = opened
+  const { partitioned } = database.properties
+  // What was accepted elsewhere is accepted here: copies must become equal.
+  const isLimited = partitionBytesMax > 0 && mode === 'interactive'
   const results = new Array<EditResult | undefined>(writes.length).fill(undefined)
   const edits: DocumentEdit[] = []
   const places: number[] = []
   for (const [index, write] of writes.entries()) {
     if (isDesign(write.id)) results[index] = await designRefusal(opened, write, functions)
     else if (isLocal(write.id)) results[index] = await writeLocal(opened, write)
+    else if (partitioned) results[index] = idRefusal(write)
     if (results[index] !== undefined) continue
-    edits.push({ ...write, mode })
+    edits.push({ ...write, mode, ...(isLimited ? { partitionBytesMax } : {}) })
     places.push(index)
   }
   const judged = await validateUpdates({ ...functions, database, user }, edits)
@@ -94,6 +104,17 @@ function inlineBytes(attachments: DocumentWrite['attachments']): number {
 
 export const isLocal = (id: string): boolean => id.startsWith('_local/')
 export const isDesign = isDesignId
+
+/** The failed result of a document whose id names no partition. */
+function idRefusal({ id }: DocumentWrite): EditResult | undefined {
+  try {
+    validatePartitionedId(id)
+    return undefined
+  } catch (thrown) {
+    if (!isFailure(thrown)) throw thrown
+    return { ok: false, failure: thrown }
+  }
+}
 
 /** The failed result of a design document that this user may not write or that breaks a rule. */
 async function designRefusal(

@@ -210,6 +210,7 @@ function parseBulkGetEntry(exchange: Exchange, doc: unknown, idBytesMax: number)
   if (typeof id !== 'string') validateDocumentId(id)
   try {
     validateDocumentId(id, idBytesMax)
+    exchange.database.checkId(id)
   } catch (thrown) {
     if (!isFailure(thrown)) throw thrown
     const { error, reason } = presentFailure(thrown, exchange.dialect)

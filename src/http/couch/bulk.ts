@@ -54,6 +54,8 @@ async function writesOf(
   try {
     for (const document of documents) {
       const id = document.id ?? (newIds[next++] as string)
+      // One bad id refuses them all.
+      database.checkId(id)
       const incoming = document.attachments
       // CouchDB's bulk writes take the parent of an unknown document on trust, single ones do not.
       if (incoming === undefined) writes.push({ id, document, trustsParent: true })

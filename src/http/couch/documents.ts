@@ -39,6 +39,7 @@ import {
   withRevisionOfRequest,
 } from './parse-document.ts'
 import { hasMeta, presentDocument, presentOptions } from './present-document.ts'
+import { readByEitherId } from './user-ids.ts'
 
 export function getDocument(exchange: Exchange): MaybePromise<Reply> {
   const { query } = exchange.request
@@ -48,9 +49,8 @@ export function getDocument(exchange: Exchange): MaybePromise<Reply> {
   const data = parseDataWanted(query)
   const options = parseReadOptions(query)
   const reading = needsHistory(data) ? { ...options, revs: true } : options
-  return after(exchange.database.readDocument(id, reading), view =>
-    documentReply(exchange, view, data, options),
-  )
+  const read = readByEitherId(exchange, id, each => exchange.database.readDocument(each, reading))
+  return after(read, view => documentReply(exchange, view, data, options))
 }
 
 function documentReply(

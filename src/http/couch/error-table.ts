@@ -53,6 +53,8 @@ const ROWS = {
   document_invalid: { status: 400, error: 'doc_validation' },
   document_id_invalid: { status: 400, error: 'illegal_docid' },
   document_too_large: { status: 413, error: 'document_too_large', reason: '' },
+  partition_invalid: { status: 400, error: 'illegal_partition' },
+  partition_full: { status: 403, error: 'partition_overflow' },
   attachment_missing: { status: 404, error: 'not_found', reason: 'Document is missing attachment' },
   attachment_too_large: { status: 413, error: 'attachment_too_large' },
   attachment_stub_missing: { status: 412, error: 'missing_stub' },
@@ -64,6 +66,8 @@ const ROWS = {
   },
   design_document_invalid: { status: 400, error: 'invalid_design_doc' },
   compilation_failed: { status: 400, error: 'compilation_error' },
+  form_invalid: { status: 400, error: 'bad_request' },
+  record_invalid: { status: 400, error: 'bad_request' },
   function_missing: { status: 404, error: 'not_found' },
   function_failed: { status: 500, error: 'unknown_error' },
   sandbox_timeout: {

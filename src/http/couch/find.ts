@@ -10,10 +10,11 @@ import type {
 import { joinBatch } from '../kit/json-stream.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { Exchange } from './exchange.ts'
+import { scopedFind } from './partition-scope.ts'
 import { presentDocument } from './present-document.ts'
 
 export async function postFind(exchange: Exchange): Promise<Reply> {
-  const request = await requestOf(exchange)
+  const request = scopedFind(exchange, await requestOf(exchange))
   const answer = await exchange.database.find(request, exchange.request.signal)
   const body = presentAnswer(exchange, answer)
   return { status: 200, headers: ['Content-Type', exchange.jsonType], body }
@@ -77,7 +78,7 @@ const statisticsJson = (statistics: FindStatistics, keysAreZero: boolean): JsonO
 })
 
 export async function postExplain(exchange: Exchange): Promise<Reply> {
-  const request = await requestOf(exchange)
+  const request = scopedFind(exchange, await requestOf(exchange))
   return exchange.value(200, await exchange.database.explain(request))
 }
 

@@ -21,8 +21,10 @@ import {
   parseQueryObject,
   parseViewQuery,
 } from './parse-view-query.ts'
+import { scoped } from './partition-scope.ts'
 import { type PresentOptions, presentDocument } from './present-document.ts'
 import { RowWriter } from './present-rows.ts'
+import { storedUserIds } from './user-ids.ts'
 
 export const getAllDocs: Handler = exchange => getListing(exchange, 'all')
 export const postAllDocs: Handler = exchange => postListing(exchange, 'all')
@@ -35,14 +37,14 @@ export const postLocalDocs: Handler = exchange => postListing(exchange, 'local')
 export const queryLocalDocs: Handler = exchange => postQueries(exchange, 'local')
 
 function getListing(exchange: Exchange, namespace: Namespace): Promise<Reply> {
-  return replyWith(exchange, namespace, parseViewQuery(exchange.request.query))
+  return replyWith(exchange, namespace, scoped(exchange, parseViewQuery(exchange.request.query)))
 }
 
 async function postListing(exchange: Exchange, namespace: Namespace): Promise<Reply> {
   exchange.requireJsonType()
   const bytes = await exchange.request.bytes()
   const query = parseViewQuery(exchange.request.query, parseJsonObject(bytes))
-  return replyWith(exchange, namespace, query, bytes)
+  return replyWith(exchange, namespace, scoped(exchange, query), bytes)
 }
 
 async function postQueries(exchange: Exchange, namespace: Namespace): Promise<Reply> {
@@ -55,7 +57,7 @@ async function postQueries(exchange: Exchange, namespace: Namespace): Promise<Re
   if (!Array.isArray(queries)) {
     throw new Failure('request_invalid', { reason: '`queries` member must be an array.' })
   }
-  const parsed = queries.map(value => withSingleKey(parseQueryObject(value)))
+  const parsed = queries.map(value => scoped(exchange, withSingleKey(parseQueryObject(value))))
   for (const query of parsed) checkQuery(query)
   exchange.database.requireListing()
   const headers = ['Content-Type', exchange.jsonType]
@@ -114,7 +116,8 @@ async function openListing(
     return { state: listing.state, body: presentRange(exchange, query, listing) }
   }
   const keys = selectKeys(query, query.keys, namespace)
-  const listing = await database.listNamedDocuments(namespace, keys.map(textOfKey))
+  const ids = await storedUserIds(exchange, keys.map(textOfKey))
+  const listing = await database.listNamedDocuments(namespace, ids, query.partition)
   return { state: listing.state, body: presentNamed(exchange, query, listing, keys) }
 }
 
@@ -129,7 +132,7 @@ export async function listingRows(
   const listing =
     keys === undefined
       ? await database.listDocuments('all', rangeOf(query))
-      : await database.listNamedDocuments('all', keys.map(textOfKey))
+      : await database.listNamedDocuments('all', keys.map(textOfKey), query.partition)
   const head = JSON.stringify({ total_rows: listing.total, offset: listing.offset })
   return { head, batches: joinedRows(exchange, query, listing.rows, keys) }
 }
@@ -276,6 +279,7 @@ const rangeOf = (query: ParsedViewQuery): ListingRange => ({
   descending: query.descending,
   skip: query.skip,
   limit: query.limit,
+  partition: query.partition,
 })
 
 /** Anything that is no text sorts below all ids. */

@@ -11,6 +11,7 @@ import {
   parseJson,
   printJson,
 } from '../../base/json/exact-json.ts'
+import { validatePartition } from '../../core/document/document-id.ts'
 import type { ViewQuery } from '../../core/view/view-query.ts'
 import type { Query } from '../kit/url.ts'
 
@@ -148,7 +149,9 @@ const READERS: Readonly<Record<string, Reader>> = {
     draft.stable = true
   },
   partition(draft, given) {
-    draft.partition = textOf(given)
+    const partition = textOf(given)
+    validatePartition(partition)
+    draft.partition = partition
   },
 }
 

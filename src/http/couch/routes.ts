@@ -90,6 +90,7 @@ import {
   reloadConfig,
 } from './node.ts'
 import { getPrometheus, getStats, getSystem, getVersions } from './node-stats.ts'
+import { getPartition, inPartition, missingInPartition, refusePartitions } from './partitions.ts'
 import { replicate } from './replicate.ts'
 import { rewrite } from './rewrites.ts'
 import {
@@ -181,6 +182,21 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/{db}/_sync_shards', methods: { POST: postSyncShards }, access: 'database', serverAdmin: true },
   { path: '/{db}/_local', methods: { DELETE: refuseLocalPlace, GET: refuseLocalPlace, POST: refuseLocalPlace, PUT: refuseLocalPlace, COPY: refuseLocalPlace }, access: 'database' },
   { path: '/{db}/_temp_view', methods: { POST: postTempView }, access: 'database' },
+
+  // a partition of a database
+  { path: '/{db}/_partition', methods: anyMethod(refusePartitions), access: 'database' },
+  { path: '/{db}/_partition/{partition}', methods: { GET: getPartition }, access: 'database' },
+  { path: '/{db}/_partition/{partition}/_all_docs', methods: inPartition({ GET: getAllDocs, HEAD: getAllDocs, POST: postAllDocs }), access: 'database' },
+  { path: '/{db}/_partition/{partition}/_all_docs/queries', methods: inPartition({ POST: queryAllDocs }), access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_partition/{partition}/_find', methods: inPartition({ POST: postFind }), access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_partition/{partition}/_explain', methods: inPartition({ POST: postExplain }), access: 'database' },
+  { path: '/{db}/_partition/{partition}/_index', methods: inPartition({ GET: getIndexes, POST: postIndex }), access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_partition/{partition}/_index/_bulk_delete', methods: inPartition({ POST: bulkDeleteIndexes }), access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_partition/{partition}/_index/{ddoc}/{type}/{name}', methods: inPartition({ DELETE: deleteIndex }), access: 'database' },
+  { path: '/{db}/_partition/{partition}/_index/_design/{ddoc}/{type}/{name}', methods: inPartition({ DELETE: deleteIndex }), access: 'database' },
+  { path: '/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}', methods: inPartition({ GET: getView, HEAD: getView, POST: postView }), access: 'database' },
+  { path: '/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}/queries', methods: inPartition({ POST: postViewQueries }), access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/_partition/{partition}/{rest...}', methods: anyMethod(missingInPartition), access: 'database' },
 
   // a document
   { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },

@@ -15,10 +15,11 @@ import {
   parseQueryObject,
   parseViewQuery,
 } from './parse-view-query.ts'
+import { scoped } from './partition-scope.ts'
 import { type PresentOptions, presentDocument } from './present-document.ts'
 
 export async function getView(exchange: Exchange): Promise<Reply> {
-  const query = parseViewQuery(exchange.request.query, undefined, 'view')
+  const query = scoped(exchange, parseViewQuery(exchange.request.query, undefined, 'view'))
   return replyWith(exchange, await openView(exchange), query)
 }
 
@@ -30,7 +31,7 @@ export async function postView(exchange: Exchange): Promise<Reply> {
     const reason = 'The `queries` parameter is no longer supported at this endpoint'
     throw new Failure('request_invalid', { reason })
   }
-  const query = parseViewQuery(exchange.request.query, body, 'view')
+  const query = scoped(exchange, parseViewQuery(exchange.request.query, body, 'view'))
   return replyWith(exchange, await openView(exchange), query, bytes)
 }
 
@@ -44,7 +45,7 @@ export async function postViewQueries(exchange: Exchange): Promise<Reply> {
   if (!Array.isArray(queries)) {
     throw new Failure('request_invalid', { reason: '`queries` member must be an array.' })
   }
-  const parsed = queries.map(query => parseQueryObject(query, 'view'))
+  const parsed = queries.map(query => scoped(exchange, parseQueryObject(query, 'view')))
   const view = await openView(exchange)
   for (const query of parsed) view.check(query)
   const signal = () => exchange.request.signal
@@ -87,7 +88,23 @@ async function replyWith(
     if (unchanged !== undefined) return unchanged
     headers.push('ETag', etag)
   }
+  const { rows } = answer
+  if (rows.kind === 'texts' && rows.whole !== undefined) {
+    const body = joined(Buffer.from(prefixOf(exchange, query, answer)), rows.whole)
+    return { status: 200, headers, body, inChunks: true }
+  }
   return { status: 200, headers, body: presentAnswer(exchange, query, answer, END_OF_BODY) }
+}
+
+/** A short answer in one piece. */
+function joined(prefix: Buffer, texts: readonly Buffer[]): Buffer {
+  const pieces = [prefix]
+  for (const [at, text] of texts.entries()) {
+    if (at > 0) pieces.push(SEPARATOR)
+    pieces.push(text)
+  }
+  pieces.push(END_OF_BODY)
+  return Buffer.concat(pieces)
 }
 
 /** A batch waits for the next one, so that a short answer is one piece with its end. */
