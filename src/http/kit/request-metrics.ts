@@ -7,40 +7,27 @@ import {
   AggregatorRegistry,
   collectDefaultMetrics,
   Gauge,
-  Histogram,
   type MetricObjectWithValues,
   type MetricValue,
   type PrometheusContentType,
   Registry,
 } from 'prom-client'
 import type { AccessEntry } from './access-log.ts'
+import { RequestHistograms } from './request-histograms.ts'
 
 /** Of one process; it can be sent to another as JSON. */
 export type ProcessMetrics = readonly MetricObjectWithValues<MetricValue<string>>[]
-
-const LABELS = ['method', 'route', 'code'] as const
-const SECONDS = [
-  0.004, 0.007, 0.013, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 7.5, 10, 25, 45, 90, 180, 360, 600,
-  1200, 1800, 3600,
-]
-const BYTES = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000]
-const METHODS = new Set(['COPY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'POST', 'PUT'])
-const NO_ROUTE = 'N/A'
 
 export class RequestMetrics {
   readonly #prefix: string
   readonly #registry = new Registry()
   readonly #connectionCounts: (() => Promise<number>)[] = []
-  readonly #duration: Histogram<(typeof LABELS)[number]>
-  readonly #requestSize: Histogram<(typeof LABELS)[number]>
-  readonly #responseSize: Histogram<(typeof LABELS)[number]>
+  readonly #requests: RequestHistograms
 
   /** @param prefix of the names */
   constructor(prefix: string) {
     this.#prefix = prefix
-    this.#duration = this.#histogram('request_duration_seconds', 'Duration of requests', SECONDS)
-    this.#requestSize = this.#histogram('request_size_bytes', 'Size of request bodies', BYTES)
-    this.#responseSize = this.#histogram('response_size_bytes', 'Size of response bodies', BYTES)
+    this.#requests = new RequestHistograms(prefix)
   }
 
   /** Also tells about the process itself: memory, processor, event loop, garbage collection. */
@@ -64,29 +51,13 @@ export class RequestMetrics {
     })
   }
 
-  count({ method, route, status, durationMs, requestBytes, responseBytes }: AccessEntry): void {
-    const labels = {
-      method: METHODS.has(method) ? method : 'other',
-      route: route ?? NO_ROUTE,
-      code: status,
-    }
-    this.#duration.observe(labels, durationMs / 1000)
-    this.#requestSize.observe(labels, requestBytes)
-    this.#responseSize.observe(labels, responseBytes)
+  count(entry: AccessEntry): void {
+    this.#requests.count(entry)
   }
 
-  snapshot(): Promise<ProcessMetrics> {
-    return this.#registry.getMetricsAsJSON() as Promise<ProcessMetrics>
-  }
-
-  #histogram(what: string, help: string, buckets: number[]) {
-    return new Histogram({
-      name: `${this.#prefix}http_${what}`,
-      help,
-      labelNames: LABELS,
-      buckets,
-      registers: [this.#registry],
-    })
+  async snapshot(): Promise<ProcessMetrics> {
+    const own = (await this.#registry.getMetricsAsJSON()) as ProcessMetrics
+    return [...own, ...this.#requests.metrics()]
   }
 }
 
