@@ -42,7 +42,11 @@ describe(`a table of ${COUNT} users`, () => {
     assert.equal(results.length, COUNT)
     for (const [index, result] of results.entries()) {
       if (makes.has(index)) {
-        assert.equal((result.user as Json).id, `org.svc.user:big-${index}`)
+        assert.equal(
+          (result.user as Json | undefined)?.id,
+          `org.svc.user:big-${index}`,
+          JSON.stringify(result),
+        )
         const settings = (await app.ask('GET', `/svc/org.svc.user:big-${index}`)).json as Json
         assert.equal(settings.fullname, `Name, ${index}`)
       } else {
