@@ -12,30 +12,35 @@ export interface NameAndPassword {
   readonly password: string
 }
 
+/** Read the same way whatever the encoding. */
+const ASCII = /^[ -~]*$/
 const BASIC = /^basic +(.*)$/is
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function readBasic(authorization: string | undefined): NameAndPassword | undefined {
   const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1]
   if (encoded === undefined) return undefined
-  const base64 = encoded.replace(/\s+/g, '')
-  if (!BASE64.test(base64)) {
-    throw new Failure('request_invalid', {
-      reason: 'Authorization header has invalid base64 value',
-    })
-  }
+  const base64 = BASE64.test(encoded) ? encoded : withoutBlanks(encoded)
   const text = decodeText(Buffer.from(base64, 'base64'))
   const colon = text.indexOf(':')
   if (colon < 0 || text === '_:_') return undefined
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
+function withoutBlanks(encoded: string): string {
+  const base64 = encoded.replace(/\s+/g, '')
+  if (BASE64.test(base64)) return base64
+  throw new Failure('request_invalid', { reason: 'Authorization header has invalid base64 value' })
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decodeText(bytes: Buffer): string {
+  const latin1 = bytes.toString('latin1')
+  if (ASCII.test(latin1)) return latin1
   try {
     return utf8.decode(bytes)
   } catch {
-    return bytes.toString('latin1')
+    return latin1
   }
 }

@@ -57,6 +57,8 @@ export class Lockout {
   /** Refuses a locked peer and name, also when the password needs no checking any more. */
   refuseIfLocked(peer: string, name: string, settings: LockoutSettings): void {
     if (settings.mode !== 'enforce') return
+    // Most peers never failed: they are not worth a digest.
+    if (!this.#byPeer.has(peer)) return
     const count = this.#byPeerAndName.find(keyOf(peer, name), this.#clock(), settings.windowMs)
     if (count && count.failures >= settings.threshold) refuse()
   }
@@ -117,6 +119,11 @@ class FailureCounts {
 
   get size(): number {
     return this.#counts.size
+  }
+
+  /** Whether there is an entry, however old. */
+  has(key: string): boolean {
+    return this.#counts.has(key)
   }
 
   find(key: string, nowMs: number, windowMs: number): FailureCount | undefined {
