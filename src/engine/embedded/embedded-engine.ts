@@ -43,7 +43,7 @@ export class EmbeddedEngine implements Engine {
   #closing: Promise<void> | undefined
 
   static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
-    await keepBuffersMapped()
+    keepBuffersMapped()
     const catalog = new StoreCatalog(options.folder)
     try {
       await syncFolder(options.folder)

@@ -19,6 +19,7 @@ import * as lmdb from 'lmdb'
 import { assert } from '../../base/assert.ts'
 import { Failure } from '../../base/errors.ts'
 import type { BatchOptions, Entry } from '../engine.ts'
+import { withMappedBuffers } from './keep-buffers-mapped.ts'
 import { assertOpenable } from './lmdb-file-check.ts'
 import { readStoredKey, type StoredKey, writeStoredKey } from './reserved-keys.ts'
 import { commitFailure, storageFailure } from './storage-errors.ts'
@@ -81,7 +82,7 @@ export class LmdbEnvironment {
     this.path = path
     assertOpenable(path)
     try {
-      this.#db = openTable(path, options.noSync ?? false)
+      this.#db = withMappedBuffers(() => openTable(path, options.noSync ?? false))
       this.#snapshot = this.#db.useReadTransaction()
       // Lets go of the shared read transaction, so that from now on this one is ours alone.
       this.#db.resetReadTxn()
