@@ -19,7 +19,7 @@ export function* countStretches(tx: ReadTx): Steps<Stretch[]> {
   let range = ID_COUNTS
   for (;;) {
     const rows = yield* tx.scan(range, { limit: ROWS_MAX })
-    for (const row of rows) stretches.push({ start: idBytesOfKey(row.key), count: readCount(row) })
+    for (const row of rows) stretches.push(stretchIn(row))
     const last = rows.at(-1)
     if (rows.length < ROWS_MAX || !last) return stretches
     range = { start: after(last.key), end: range.end }
@@ -77,9 +77,11 @@ export class IdCountChanges {
     liveIdsOf: (start: Buffer, end: Buffer | undefined) => Steps<Buffer[]>,
   ): Steps<void> {
     this.#changes.sort((a, b) => Buffer.compare(a.id, b.id))
+    const window = new StretchWindow(this.#changes.length)
     let from = 0
     while (from < this.#changes.length) {
-      const stretch = yield* stretchOf(tx, (this.#changes[from] as Change).id)
+      const { id } = this.#changes[from] as Change
+      const stretch = window.find(id) ?? (yield* window.move(tx, id))
       let to = from
       while (to < this.#changes.length && isBefore(this.#changes[to] as Change, stretch.end)) to++
       yield* applyTo(tx, stretch, this.#changes.slice(from, to), liveIdsOf)
@@ -124,6 +126,48 @@ function* isAppended(tx: ReadTx, stretch: Bounds, changes: readonly Change[]): S
 interface Bounds extends Stretch {
   readonly end: Buffer | undefined
 }
+
+/**
+ * A run of neighbouring stretches in memory: ids come in order, and to look for each of them in the store would cost more
+ * than to read the stretches between.
+ */
+class StretchWindow {
+  readonly #countMax: number
+  #rows: Stretch[] = []
+  /** There is nothing behind the last of them. */
+  #isLast = false
+  #at = 0
+
+  constructor(changeCount: number) {
+    this.#countMax = Math.min(ROWS_MAX, changeCount === 1 ? 2 : 8 * changeCount)
+  }
+
+  /** The stretch of an id not before those asked for earlier, when it is in memory whole. */
+  find(id: Buffer): Bounds | undefined {
+    const rows = this.#rows
+    while (this.#at + 1 < rows.length && isFrom(rows[this.#at + 1] as Stretch, id)) this.#at++
+    const own = rows[this.#at]
+    const next = rows[this.#at + 1]
+    if (own === undefined || (next === undefined && !this.#isLast)) return undefined
+    return { ...own, end: next?.start }
+  }
+
+  /** Reads those from this id on. The first stretch starts at the empty id even before it is stored. */
+  *move(tx: ReadTx, id: Buffer): Steps<Bounds> {
+    const upTo = { start: ID_COUNTS.start, end: after(idCountKey(id)) }
+    const [own] = yield* tx.scan(upTo, { limit: 1, reverse: true })
+    const beyond = { start: upTo.end, end: ID_COUNTS.end }
+    const more = yield* tx.scan(beyond, { limit: this.#countMax - 1 })
+    this.#rows = [own ? stretchIn(own) : NO_STRETCH, ...more.map(stretchIn)]
+    this.#isLast = more.length < this.#countMax - 1
+    this.#at = 0
+    return { ...(this.#rows[0] as Stretch), end: this.#rows[1]?.start }
+  }
+}
+
+const isFrom = ({ start }: Stretch, id: Buffer): boolean => Buffer.compare(start, id) <= 0
+const stretchIn = (row: Entry): Stretch => ({ start: idBytesOfKey(row.key), count: readCount(row) })
+const NO_STRETCH: Stretch = { start: Buffer.alloc(0), count: 0 }
 
 /** The stretch an id falls into; the first one starts at the empty id even before it is stored. */
 function* stretchOf(tx: ReadTx, id: Buffer): Steps<Bounds> {

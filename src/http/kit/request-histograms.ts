@@ -14,7 +14,7 @@ interface Shape {
   readonly help: string
   /** Upper bounds, ascending. */
   readonly bounds: readonly number[]
-  readonly valueOf: (entry: AccessEntry) => number
+  readonly measure: (entry: AccessEntry) => number
 }
 
 const SECONDS = [
@@ -28,19 +28,19 @@ const SHAPES: readonly Shape[] = [
     name: 'http_request_duration_seconds',
     help: 'Duration of requests',
     bounds: SECONDS,
-    valueOf: ({ durationMs }) => durationMs / 1000,
+    measure: ({ durationMs }) => durationMs / 1000,
   },
   {
     name: 'http_request_size_bytes',
     help: 'Size of request bodies',
     bounds: BYTES,
-    valueOf: ({ requestBytes }) => requestBytes,
+    measure: ({ requestBytes }) => requestBytes,
   },
   {
     name: 'http_response_size_bytes',
     help: 'Size of response bodies',
     bounds: BYTES,
-    valueOf: ({ responseBytes }) => responseBytes,
+    measure: ({ responseBytes }) => responseBytes,
   },
 ]
 
@@ -67,8 +67,8 @@ export class RequestHistograms {
   count(entry: AccessEntry): void {
     const series = this.#seriesOf(entry)
     for (let at = 0; at < SHAPES.length; at++) {
-      const { bounds, valueOf } = SHAPES[at] as Shape
-      const value = valueOf(entry)
+      const { bounds, measure } = SHAPES[at] as Shape
+      const value = measure(entry)
       let bucket = 0
       while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++
       const counts = series.counts[at] as Float64Array
