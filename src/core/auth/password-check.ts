@@ -9,6 +9,7 @@
  * attempt.
  */
 
+import { hash } from 'node:crypto'
 import { isFailure } from '../../base/errors.ts'
 import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type { Account } from './account.ts'
@@ -70,6 +71,7 @@ export class PasswordCheck {
   readonly #dummySalt: string
   /** Bounded by the places in the queue. */
   readonly #underWay = new Map<string, Promise<CheckedPassword>>()
+  readonly #tags = new WeakMap<StoredPassword, string>()
   #checkCount = 0
 
   /** How many passwords were really hashed to be checked. For metrics. */
@@ -104,7 +106,7 @@ export class PasswordCheck {
     const { peer, settings } = context
     this.#lockout.refuseIfLocked(peer, name, settings.lockout)
     const stored = account?.password ?? this.#dummy(settings)
-    const proof = this.#verified.proofOf(name, password, fingerprint(stored))
+    const proof = this.#verified.proofOf(name, password, this.#tagOf(stored))
     if (this.#verified.has(proof)) return RIGHT
     const key = `${peer} ${proof}`
     const shared = this.#underWay.get(key)
@@ -183,6 +185,15 @@ export class PasswordCheck {
       if (isFailure(problem, 'service_unavailable')) return undefined
       throw problem
     }
+  }
+
+  /** Stands for the stored form: a digest, because it is shorter and goes into one for every request. */
+  #tagOf(stored: StoredPassword): string {
+    const known = this.#tags.get(stored)
+    if (known !== undefined) return known
+    const tag = hash('sha256', fingerprint(stored), 'base64')
+    this.#tags.set(stored, tag)
+    return tag
   }
 
   #dummy({ newPasswords }: AuthSettings): StoredPassword {

@@ -73,9 +73,14 @@ export class Database {
   }
 
   head(): MaybePromise<DatabaseHead> {
+    return after(this.headBytes(), decodeHead)
+  }
+
+  /** Equal as long as nothing was written. */
+  headBytes(): MaybePromise<Buffer> {
     return after(this.#get(HEAD), bytes => {
       if (bytes === undefined) throw this.missing()
-      return decodeHead(bytes)
+      return bytes
     })
   }
 

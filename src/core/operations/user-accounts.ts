@@ -21,7 +21,7 @@ export class UserAccounts implements AccountSource {
   readonly #catalog: Catalog
   readonly #kept = new Map<
     string,
-    { database: Database; seq: number; user: UserDocument | undefined }
+    { database: Database; state: Buffer; user: UserDocument | undefined }
   >()
   /** The users database as it was found last. */
   #last: Database | undefined
@@ -43,54 +43,51 @@ export class UserAccounts implements AccountSource {
     const users = this.#configuration.get(SETTINGS.authenticationDb)
     const last = this.#last
     if (last === undefined || last.name !== users) return this.#lookUp(users, name)
-    // A database that was deleted has no sequence any more, so the catalog need not be asked again.
-    return after(sequenceOf(last), seq =>
-      seq === GONE ? this.#lookUp(users, name) : this.#userAt(last, seq, name),
+    // A database that was deleted has no state any more, so the catalog need not be asked again.
+    return after(stateOf(last), state =>
+      state === undefined ? this.#lookUp(users, name) : this.#userAt(last, state, name),
     )
   }
 
   #lookUp(users: string, name: string): MaybePromise<UserDocument | undefined> {
     return after(this.#catalog.find(users), database => {
       this.#last = database
-      return database === undefined
-        ? undefined
-        : after(sequenceOf(database), seq => this.#userAt(database, seq, name))
+      if (database === undefined) return undefined
+      return after(stateOf(database), (state = NO_STATE) => this.#userAt(database, state, name))
     })
   }
 
-  #userAt(database: Database, seq: number, name: string): MaybePromise<UserDocument | undefined> {
+  #userAt(database: Database, state: Buffer, name: string): MaybePromise<UserDocument | undefined> {
     const kept = this.#kept.get(name)
-    const isCurrent = kept?.database === database && kept.seq === seq
-    return isCurrent ? kept.user : this.#read(database, seq, name)
+    const isCurrent = kept?.database === database && kept.state.equals(state)
+    return isCurrent ? kept.user : this.#read(database, state, name)
   }
 
-  async #read(database: Database, seq: number, name: string): Promise<UserDocument | undefined> {
+  async #read(database: Database, state: Buffer, name: string): Promise<UserDocument | undefined> {
     const user = await readUser(database, name)
     if (this.#kept.size >= this.#configuration.get(SETTINGS.authCacheSize)) {
       const [oldest] = this.#kept.keys()
       if (oldest !== undefined) this.#kept.delete(oldest)
     }
-    this.#kept.set(name, { database, seq, user })
+    this.#kept.set(name, { database, state, user })
     return user
   }
 }
 
 /** The state of the database that an account was read from, or an older one: then it is read again. */
-function sequenceOf(database: Database): MaybePromise<number> {
+function stateOf(database: Database): MaybePromise<Buffer | undefined> {
   try {
-    const head = database.head()
-    return head instanceof Promise ? head.then(updateSeqOf, noSequence) : head.updateSeq
+    const head = database.headBytes()
+    return head instanceof Promise ? head.catch(noState) : head
   } catch (thrown) {
-    return noSequence(thrown)
+    return noState(thrown)
   }
 }
 
-const GONE = -1
-const updateSeqOf = (head: { readonly updateSeq: number }): number => head.updateSeq
+const NO_STATE = Buffer.alloc(0)
 
-function noSequence(thrown: unknown): number {
-  if (isFailure(thrown, 'database_missing')) return GONE
-  throw thrown
+function noState(thrown: unknown): undefined {
+  if (!isFailure(thrown, 'database_missing')) throw thrown
 }
 
 async function readUser(database: Database, name: string): Promise<UserDocument | undefined> {
