@@ -61,16 +61,15 @@ const holdsUsers = ({ database, server }: Exchange): boolean =>
   database.name === applicationDatabase() ||
   database.name === server.configuration.get(SETTINGS.authenticationDb)
 
-/** Read one by one, as whoever asks sees them: a list of accounts is for admins. */
+/** Looked up together, as the list that follows does: whoever may not list is refused here already. */
 async function existing({ database }: Exchange, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await database.listNamedDocuments('all', ids)
   const there = new Set<string>()
-  for (const id of ids) {
-    try {
-      await database.readDocument(id)
-      there.add(id)
-    } catch (thrown) {
-      const isHidden = isFailure(thrown, 'document_missing') || isFailure(thrown, 'forbidden')
-      if (!isHidden) throw thrown
+  let next = 0
+  for await (const batch of rows) {
+    for (const row of batch) {
+      const id = ids[next++]
+      if (row !== undefined && !row.deleted && id !== undefined) there.add(id)
     }
   }
   return there
