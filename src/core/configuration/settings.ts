@@ -334,6 +334,13 @@ export const SETTINGS = {
     65_536,
     'Memory for the rows of a first index build; beyond it they are sorted in runs on disk',
   ),
+  indexFarBehind: integer(
+    'indexing',
+    'far_behind',
+    10_000,
+    1,
+    'An index that lacks so many changes, and a third of all, is built anew and serves what it has meanwhile',
+  ),
   peruserEnable: flag('svc_peruser', 'enable', false, 'Every user gets a database of his own'),
   peruserDeleteDbs: flag('svc_peruser', 'delete_dbs', false, 'It is deleted with the user'),
   peruserPrefix: text(

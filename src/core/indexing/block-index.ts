@@ -14,13 +14,16 @@ import { Failure } from '../../base/errors.ts'
 import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
-import { ALL_NODES, ALL_ROOTS, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
+import { ALL_NODES, ALL_ROOTS, nodeKey, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import {
+  type BuildingIndex,
   decodeState,
+  emptyBuild,
   encodeState,
   INDEX_FORMAT,
   type IndexState,
+  nextBuild,
   readState,
 } from './index-state.ts'
 import {
@@ -164,43 +167,35 @@ export class BlockIndex {
   }
 
   /**
-   * Goes on with a first build, or starts one: an index that is absent or out of date is emptied
-   * for it.
+   * Goes on with a build, or starts one: an index that is absent or out of date is emptied for it, one that is ready
+   * is built anew and answers as before until that is done.
    */
   async firstBuild(untilSeq: number): Promise<FirstBuild> {
     const { store, limits, scratch, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
     const runStore = scratch === undefined ? store : await scratch.open()
     const marker = await runStore.get(RUNS_OF_KEY)
     const state = await this.#prepareBuild(untilSeq, marker?.toString('latin1'))
-    assert(state.build !== undefined, 'a first build of an index that is ready')
     await clearRuns(runStore, state.incarnation, state.build)
     const drop = scratch === undefined ? undefined : () => scratch.drop()
     const options = { store, runStore, drop, limits, trees: this.#trees, sortBytesMax, nodeBytes }
-    return new FirstBuild(options, { ...state, build: state.build })
+    return new FirstBuild(options, state)
   }
 
-  async #prepareBuild(untilSeq: number, runsOf: string | undefined): Promise<IndexState> {
+  async #prepareBuild(untilSeq: number, runsOf: string | undefined): Promise<BuildingIndex> {
     const fresh = this.#freshState(untilSeq)
     const isOurs = (state: IndexState) => this.#isOurs(state)
     return await this.#options.store.write(function* (tx) {
       const known = yield* readState(tx)
-      if (known !== undefined && isOurs(known)) {
-        if (known.build === undefined) return known
-        // Runs that lie in another store may be gone with it.
-        if (known.build.runs.length === 0 || runsOf === known.incarnation) {
-          const state = { ...known, version: known.version + 1 }
-          tx.deleteRange(ALL_NODES)
-          tx.put(STATE_KEY, encodeState(state))
-          return state
-        }
-      }
-      for (const range of [ALL_ROOTS, ALL_NODES]) tx.deleteRange(range)
-      tx.put(STATE_KEY, encodeState(fresh))
-      return fresh
+      const isKept = known !== undefined && isOurs(known)
+      const state = isKept ? nextBuild(known, untilSeq, runsOf) : fresh
+      if (!isKept) tx.deleteRange(ALL_ROOTS)
+      tx.deleteRange({ start: nodeKey(state.build.firstNode), end: ALL_NODES.end })
+      tx.put(STATE_KEY, encodeState(state))
+      return state
     })
   }
 
-  #freshState(untilSeq: number): IndexState {
+  #freshState(untilSeq: number): BuildingIndex {
     const random = this.#options.random ?? randomBytes
     return {
       format: INDEX_FORMAT,
@@ -211,7 +206,7 @@ export class BlockIndex {
       progress: { seq: 0, purgeSeq: 0 },
       version: 1,
       nextNode: 1,
-      build: { untilSeq, documents: 0, nextRun: 0, runs: [] },
+      build: emptyBuild(untilSeq, 1),
     }
   }
 
@@ -281,6 +276,7 @@ export class BlockIndex {
     return await store.read(function* (tx) {
       const state = yield* readState(tx)
       assert(state?.phase === 'ready', 'an update of an index that is not ready')
+      if (state.build !== undefined) throw new Failure('engine_busy', { reason: BUILT_ELSEWHERE })
       const edits = yield* planBatch(tx, trees, cache, documents)
       const plans: { tree: number; plan: UpdatePlan }[] = []
       for (const [i, tree] of trees.entries()) {
@@ -472,3 +468,4 @@ const SORT_BYTES_MAX = 64 * 1024 * 1024
 const UPDATE_ROW_BYTES_MAX = 8 * 1024 * 1024
 const UPDATE_WRITE_BYTES_MAX = 16 * 1024 * 1024
 const ATTEMPTS_MAX = 5
+const BUILT_ELSEWHERE = 'The index is being built anew by somebody else'

@@ -4,16 +4,32 @@
  *
  * After every spill the state says how far the build has come, so a build that died goes on from
  * there. A document that comes more than once counts as it came last. Until `finish` has resolved
- * the index cannot be asked.
+ * the index cannot be asked, or answers with what it had before: then the last step takes the new trees in and the old
+ * ones out.
  */
 
 import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { Failure } from '../../base/errors.ts'
 import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
-import { ALL_RUNS, RUNS_OF_KEY, rootKey, runChunkKey, runRange, STATE_KEY } from './index-keys.ts'
+import {
+  ALL_NODES,
+  ALL_RUNS,
+  nodeKey,
+  RUNS_OF_KEY,
+  rootKey,
+  runChunkKey,
+  runRange,
+  STATE_KEY,
+} from './index-keys.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
-import { type BuildState, encodeState, type IndexState, readState } from './index-state.ts'
+import {
+  type BuildingIndex,
+  type BuildState,
+  encodeState,
+  type IndexState,
+  readState,
+} from './index-state.ts'
 import { BACK_REFERENCE_TREE, encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
 import { type MappedRows, packRows } from './mapped-rows.ts'
 import { NodeSink } from './node-sink.ts'
@@ -42,19 +58,19 @@ export class FirstBuild {
   readonly #options: FirstBuildOptions
   readonly #table: RowTable
   readonly #row = new RowPieces()
-  #state: IndexState & { readonly build: BuildState }
+  #state: BuildingIndex
   #progress: IndexProgress
 
-  constructor(options: FirstBuildOptions, state: IndexState & { readonly build: BuildState }) {
+  constructor(options: FirstBuildOptions, state: BuildingIndex) {
     this.#options = options
     this.#table = new RowTable(options.trees.slice(0, -1), state.build.documents)
     this.#state = state
-    this.#progress = state.progress
+    this.#progress = state.build.progress
   }
 
   /** What is safely in, also after a crash; a build that goes on continues behind it. */
   get savedProgress(): IndexProgress {
-    return this.#state.progress
+    return this.#state.build.progress
   }
 
   get untilSeq(): number {
@@ -108,10 +124,17 @@ export class FirstBuild {
       nextNode,
       build: undefined,
     }
+    const { runStore, drop, trees } = this.#options
+    const { firstNode } = this.#state.build
     await this.#write(ready, tx => {
-      for (const { tree, root } of roots) tx.put(rootKey(tree), encodeRoot(root))
+      const built = new Map(roots.map(({ tree, root }) => [tree, root]))
+      for (const { number } of trees) {
+        const root = built.get(number)
+        if (root !== undefined) tx.put(rootKey(number), encodeRoot(root))
+        else if (firstNode > 1) tx.delete(rootKey(number))
+      }
+      if (firstNode > 1) tx.deleteRange({ start: ALL_NODES.start, end: nodeKey(firstNode) })
     })
-    const { runStore, drop } = this.#options
     if (drop !== undefined) await drop()
     else await deleteRanges(runStore, [ALL_RUNS])
     return ready
@@ -208,16 +231,12 @@ export class FirstBuild {
   async #saveRuns(runs: BuildState['runs'], dropped: readonly number[]): Promise<void> {
     const build = {
       ...this.#state.build,
+      progress: this.#progress,
       documents: this.#table.nextDocument,
       nextRun: this.#state.build.nextRun + 1,
       runs,
     }
-    const state = {
-      ...this.#state,
-      progress: this.#progress,
-      version: this.#state.version + 1,
-      build,
-    }
+    const state = { ...this.#state, version: this.#state.version + 1, build }
     await this.#write(state, () => {})
     this.#state = state
     if (dropped.length > 0) await deleteRanges(this.#options.runStore, dropped.map(runRange))

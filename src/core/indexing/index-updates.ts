@@ -43,6 +43,8 @@ export interface LocalUpdatesParts {
   readonly indexes: OpenIndexes
   readonly catalog: IndexCatalog
   readonly batchesMax: number
+  /** An index that lacks so many changes may be built anew. */
+  readonly farBehindCount: () => number
   readonly progress: ProgressParts
   /** Where other nodes could be at work on the same indexes. */
   readonly leases?: IndexLeases | undefined
@@ -97,12 +99,22 @@ export class LocalIndexUpdates implements IndexUpdates {
   /** The run that is under way, or a new one. */
   #run(database: Database, open: OpenIndex): Promise<IndexProgress> {
     const { catalog, batchesMax, progress } = this.#parts
+    const farBehindCount = this.#parts.farBehindCount()
     const { signal } = this.#stop
     const builds = this.#builds
     if (signal.aborted) return Promise.reject(new Failure('engine_closed'))
     return getOrAdd(this.#runs, open.storeId, () =>
       this.#alone(database, open, () =>
-        updateIndex({ database, open, catalog, batchesMax, progress, builds, signal }),
+        updateIndex({
+          database,
+          open,
+          catalog,
+          batchesMax,
+          farBehindCount,
+          progress,
+          builds,
+          signal,
+        }),
       ).finally(() => this.#runs.delete(open.storeId)),
     )
   }

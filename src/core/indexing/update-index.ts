@@ -1,6 +1,7 @@
 /**
  * Brings one index up to date with its database. A first build sorts everything and writes the trees in one go; later
- * updates change the blocks they meet. Documents are mapped by the index's kind, several batches at once, and go in in
+ * updates change the blocks they meet. An index that has fallen far behind (a database that was filled after its design
+ * document came) is built anew in the first way, which is many times quicker; it answers meanwhile with what it has. Documents are mapped by the index's kind, several batches at once, and go in in
  * the order of their changes, so after a crash the work goes on behind what was saved.
  *
  * What was purged leaves no change behind: such documents are found in the records of purges. When these do not reach
@@ -31,6 +32,8 @@ export interface UpdateParts {
   readonly catalog: IndexCatalog
   /** Batches that are mapped at the same time. */
   readonly batchesMax: number
+  /** An index that lacks so many changes may be built anew. */
+  readonly farBehindCount: number
   readonly progress: ProgressParts
   readonly builds: BuildSlots
   readonly signal: AbortSignal
@@ -42,15 +45,28 @@ export async function updateIndex(parts: UpdateParts): Promise<IndexProgress> {
   await catalog.prepare(database, open.storeId)
   const head = await database.head()
   const state = await open.index.state()
-  const known = state?.progress
-  if (known !== undefined && hasForgotten(known, head)) {
+  const known = [state?.progress, state?.build?.progress]
+  if (known.some(progress => progress !== undefined && hasForgotten(progress, head))) {
     await catalog.remove(open.storeId)
     await catalog.prepare(database, open.storeId)
     return build(parts, head)
   }
-  if (state?.phase !== 'ready') return build(parts, head)
-  return follow(parts, state.progress, head)
+  if (state?.phase !== 'ready' || state.build !== undefined) return build(parts, head)
+  const changes = await countChanges(database, state.progress.seq)
+  return isFarBehind(changes, parts.farBehindCount)
+    ? build(parts, head)
+    : follow(parts, state.progress, head)
 }
+
+/**
+ * Changing block after block costs more then than building all anew: in an update of a large index a document takes ten
+ * times as long as in a first build.
+ */
+export const isFarBehind = (
+  { after, all }: { readonly after: number; readonly all: number },
+  farBehindCount: number,
+): boolean => after >= farBehindCount && after * FAR_BEHIND_FACTOR >= all
+const FAR_BEHIND_FACTOR = 3
 
 interface Head {
   readonly updateSeq: number

@@ -1,6 +1,7 @@
 /** What there is to know about the index of a design document, and its upkeep: compaction and the removal of others. */
 import type { Database } from '../database/database.ts'
 import type { CachedDesign } from '../design/design-cache.ts'
+import { progressOf } from '../indexing/index-state.ts'
 import type { ActiveTasks, Task } from '../tasks/active-tasks.ts'
 import { stateOf } from './query-view.ts'
 import type { ViewServices } from './view-services.ts'
@@ -33,7 +34,7 @@ export async function readViewInfo(
     stateOf(open),
     services.catalog.size(open.storeId),
   ])
-  const { seq, purgeSeq } = state?.progress ?? { seq: 0, purgeSeq: 0 }
+  const { seq, purgeSeq } = state === undefined ? { seq: 0, purgeSeq: 0 } : progressOf(state)
   const isAtWork = (type: string): boolean =>
     tasks.some(
       task =>

@@ -100,13 +100,14 @@ const REDUCE_LIMITS: Readonly<Record<'true' | 'false' | 'log', ReduceLimit>> = {
 /** Indexes are updated in this very process. */
 export const localUpdates = (
   services: Omit<ViewServices, 'updates'>,
-  { databases, log }: ViewServiceParts,
+  { databases, log, configuration }: ViewServiceParts,
   { tasks, clock, batchesMax, leases }: LocalUpdateParts,
 ): LocalIndexUpdates =>
   new LocalIndexUpdates({
     ...services,
     databases,
     batchesMax,
+    farBehindCount: () => configuration.get(SETTINGS.indexFarBehind),
     progress: { tasks, log, clock },
     leases,
   })

@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
 import { isFailure } from '../../../../src/base/errors.ts'
 import { BlockIndex, type BlockIndexOptions } from '../../../../src/core/indexing/block-index.ts'
+import { ALL_NODES } from '../../../../src/core/indexing/index-keys.ts'
 import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
+import { decodeState, INDEX_FORMAT } from '../../../../src/core/indexing/index-state.ts'
 import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
 import type { Reducer } from '../../../../src/core/indexing/reducer.ts'
 import { afterKey } from '../../../../src/core/indexing/row-order.ts'
@@ -34,6 +36,11 @@ function makeIndex(store: Store, options: Partial<BlockIndexOptions> = {}): Bloc
     ...options,
   })
 }
+
+const TWO_TREES: BlockIndexOptions['trees'] = [
+  { order: 'icu', reducers: [counter] },
+  { order: 'icu', reducers: [counter] },
+]
 
 const row = (key: unknown, value: unknown = null) => ({
   keyText: Buffer.from(JSON.stringify(key)),
@@ -155,6 +162,65 @@ test('runs in a store of their own are dropped at the end, and a build that lost
   await build.finish()
   assert.equal((await idsOf(makeIndex(store, options))).length, 40)
   assert.deepEqual(await engine.listStores(), ['i'])
+})
+
+const nodeCount = (store: Store): Promise<number> =>
+  store.read(function* (tx: ReadTx) {
+    return (yield* tx.scan(ALL_NODES, { limit: 100_000 })).length
+  })
+
+test('an index that is built anew answers as before until that is done', async () => {
+  const engine = new MemoryEngine()
+  const store = await engine.createStore('i')
+  const index = makeIndex(store, { sortBytesMax: 1, trees: TWO_TREES })
+  const twice = (id: string, one: unknown[], two: unknown[]): DocumentRows => ({
+    id,
+    rows: [one.map(key => row(key)), two.map(key => row(key))],
+  })
+  await ready(index, [twice('a', [1], [1]), twice('b', [2], [2])])
+  const before = (await index.info(0)).tag
+
+  const died = await index.firstBuild(9)
+  assert.deepEqual(died.savedProgress, at(0))
+  await died.add([twice('b', [2], [])], at(2))
+  assert.deepEqual(await idsOf(index), ['a', 'b'])
+  assert.equal((await index.state())?.phase, 'ready')
+  assert.deepEqual((await index.state())?.progress, at(1))
+  await assert.rejects(index.update([twice('z', [0], [])], at(2)), error =>
+    isFailure(error, 'engine_busy'),
+  )
+
+  const again = await makeIndex(store, { sortBytesMax: 1, trees: TWO_TREES }).firstBuild(12)
+  assert.deepEqual(again.savedProgress, at(2))
+  assert.equal(again.untilSeq, 9)
+  await again.add([twice('c', [0], [])], at(9))
+  await assert.rejects(died.finish(), error => isFailure(error, 'engine_busy'))
+  assert.deepEqual(await idsOf(index), ['a', 'b'])
+  const done = await again.finish()
+  assert.deepEqual([done.phase, done.progress, done.build], ['ready', at(9), undefined])
+  assert.deepEqual(await idsOf(index), ['c', 'b'])
+  assert.notEqual((await index.info(0)).tag, before)
+  assert.equal((await index.info(1)).rows, 0)
+  // The tree of the first view, that of the references, and nothing of before.
+  assert.equal(await nodeCount(store), 2)
+  await index.update([twice('d', [3], [3])], at(10))
+  assert.deepEqual(await idsOf(index), ['c', 'b', 'd'])
+})
+
+test('a build that a server began who knew only first ones goes on', async () => {
+  const state = {
+    format: INDEX_FORMAT,
+    collator: 'c',
+    shape: 's',
+    incarnation: '00',
+    phase: 'building',
+    progress: at(7),
+    version: 3,
+    nextNode: 1,
+    build: { untilSeq: 9, documents: 5, nextRun: 1, runs: [{ run: 0, level: 0 }] },
+  }
+  const { build } = decodeState(Buffer.from(JSON.stringify(state)))
+  assert.deepEqual([build?.progress, build?.firstNode, build?.untilSeq], [at(7), 1, 9])
 })
 
 test('an index of another shape or ICU is as good as absent', async () => {
