@@ -52,9 +52,10 @@ export function readUserDocument(
 export function findAccount(
   source: AccountSource,
   name: string,
+  parseAdmin = parseAdminPassword,
 ): MaybePromise<Account | undefined> {
   const adminText = source.admin(name)
-  const password = adminText === undefined ? undefined : parseAdminPassword(adminText)
+  const password = adminText === undefined ? undefined : parseAdmin(adminText)
   return after(source.userDocument(name), document => accountOf(name, password, document))
 }
 

@@ -12,13 +12,19 @@
 
 import { assert, unreachable } from '../../base/assert.ts'
 import { Failure } from '../../base/errors.ts'
+import { getOrAdd } from '../../base/get-or-add.ts'
 import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type Account, type AccountSource, findAccount } from './account.ts'
 import type { AuthSettings } from './auth-settings.ts'
-import { type NameAndPassword, readBasic } from './basic-auth.ts'
+import { isBasic, type NameAndPassword, readBasic } from './basic-auth.ts'
 import { JwtVerifier, readBearer } from './jwt-auth.ts'
-import { fingerprint } from './password.ts'
-import { type CheckedPassword, PasswordCheck, type PasswordCheckOptions } from './password-check.ts'
+import { fingerprint, parseAdminPassword, type StoredPassword } from './password.ts'
+import {
+  type CheckedPassword,
+  PasswordCheck,
+  type PasswordCheckOptions,
+  RIGHT,
+} from './password-check.ts'
 import { readProxyUser } from './proxy-auth.ts'
 import {
   decodeSession,
@@ -72,6 +78,7 @@ export class Authenticator {
   readonly #accounts: AccountSource
   readonly #passwords: PasswordCheck
   readonly #clock: () => number
+  readonly #parseAdmin = rememberingParser()
   readonly #jwtVerifiers = new WeakMap<AuthSettings, JwtVerifier>()
 
   constructor({ accounts, ...options }: AuthenticatorOptions) {
@@ -119,7 +126,8 @@ export class Authenticator {
     request: RequestCredentials,
     settings: AuthSettings,
   ): Promise<Authenticated & { readonly setCookie: string }> {
-    const { account, upgrade } = await this.#checkPassword(given, request, settings)
+    const { proof } = this.#passwords.recall(credentialsText(given))
+    const { account, upgrade } = await this.#checkPassword(given, proof, request, settings)
     const user: User = { name: account.name, roles: account.roles, authenticated: 'cookie' }
     const setCookie = this.#cookieFor(account, request, settings)
     return { user, setCookie, ...(upgrade && { upgrade }) }
@@ -174,7 +182,7 @@ export class Authenticator {
     settings: AuthSettings,
   ): MaybePromise<Authenticated | undefined> {
     const claim = decodeSession(value)
-    return after(findAccount(this.#accounts, claim.name), account =>
+    return after(this.#findAccount(claim.name), account =>
       this.#verifyClaim(claim, account, request, settings),
     )
   }
@@ -200,12 +208,27 @@ export class Authenticator {
     request: RequestCredentials,
     settings: AuthSettings,
   ): MaybePromise<Authenticated | undefined> {
-    const given = readBasic(request.authorization)
-    if (!given) return undefined
-    return after(this.#checkPassword(given, request, settings), ({ account, upgrade }) => {
-      const user: User = { name: account.name, roles: account.roles, authenticated: 'default' }
-      return upgrade === undefined ? { user } : { user, upgrade }
-    })
+    const { authorization } = request
+    if (authorization === undefined || !isBasic(authorization)) return undefined
+    const { proof, known } = this.#passwords.recall(authorization)
+    if (known === undefined) return this.#readBasic(authorization, proof, request, settings)
+    const { peer } = request
+    // Most headers came before: they need not even be read.
+    return after(this.#findAccount(known.name), account =>
+      this.#passwords.isStillRight(known, account, { peer, settings })
+        ? basicUser(knownAccount(account, RIGHT))
+        : this.#readBasic(authorization, proof, request, settings),
+    )
+  }
+
+  #readBasic(
+    authorization: string,
+    proof: string,
+    request: RequestCredentials,
+    settings: AuthSettings,
+  ): MaybePromise<Authenticated | undefined> {
+    const given = readBasic(authorization)
+    return given && after(this.#checkPassword(given, proof, request, settings), basicUser)
   }
 
   #byProxy(request: RequestCredentials, settings: AuthSettings): Authenticated | undefined {
@@ -231,15 +254,20 @@ export class Authenticator {
    */
   #checkPassword(
     given: NameAndPassword,
+    proof: string,
     request: RequestCredentials,
     settings: AuthSettings,
   ): MaybePromise<KnownAccount> {
     const { peer } = request
-    return after(findAccount(this.#accounts, given.name), account =>
-      after(this.#passwords.check(given, account, { peer, settings }), checked =>
+    return after(this.#findAccount(given.name), account =>
+      after(this.#passwords.check(given, account, { peer, settings, proof }), checked =>
         knownAccount(account, checked),
       ),
     )
+  }
+
+  #findAccount(name: string): MaybePromise<Account | undefined> {
+    return findAccount(this.#accounts, name, this.#parseAdmin)
   }
 
   #cookieFor(account: Account, request: RequestCredentials, settings: AuthSettings): string {
@@ -256,6 +284,25 @@ export class Authenticator {
   #nowS(): number {
     return Math.floor(this.#clock() / 1000)
   }
+}
+
+/** The texts of admins' passwords are few, and the same for every request. */
+function rememberingParser(): typeof parseAdminPassword {
+  const parsed = new Map<string, StoredPassword | undefined>()
+  return text => {
+    if (parsed.size > ADMINS_MAX) parsed.clear()
+    return getOrAdd(parsed, text, () => parseAdminPassword(text))
+  }
+}
+const ADMINS_MAX = 1000
+
+/** A header never looks like this, and no two pairs of name and password give the same. */
+const credentialsText = ({ name, password }: NameAndPassword): string =>
+  `session ${name.length} ${name}${password}`
+
+function basicUser({ account, upgrade }: KnownAccount): Authenticated {
+  const user: User = { name: account.name, roles: account.roles, authenticated: 'default' }
+  return upgrade === undefined ? { user } : { user, upgrade }
 }
 
 interface KnownAccount {

@@ -14,8 +14,12 @@ export interface NameAndPassword {
 
 /** Read the same way whatever the encoding. */
 const ASCII = /^[ -~]*$/
+const SCHEME = /^basic /i
 const BASIC = /^basic +(.*)$/is
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Whether a header is for this mechanism at all. */
+export const isBasic = (authorization: string): boolean => SCHEME.test(authorization)
 
 export function readBasic(authorization: string | undefined): NameAndPassword | undefined {
   const encoded = authorization === undefined ? undefined : BASIC.exec(authorization)?.[1]

@@ -26,7 +26,7 @@ import {
   type StoredPassword,
   verifyPassword,
 } from './password.ts'
-import { VerifiedPasswordCache } from './verified-password-cache.ts'
+import { type VerifiedPassword, VerifiedPasswordCache } from './verified-password-cache.ts'
 
 export interface PasswordCheckOptions {
   /** Milliseconds since 1970. */
@@ -49,13 +49,25 @@ export interface CheckedPassword {
   readonly renewed?: Readonly<Record<string, string | number>>
 }
 
-interface CheckContext {
+interface Asked {
   readonly peer: string
   readonly settings: AuthSettings
 }
 
+interface CheckContext extends Asked {
+  /** Stands for what was sent: see `recall`. */
+  readonly proof: string
+}
+
+/** What is known of credentials before they are read. */
+export interface Recalled {
+  readonly proof: string
+  /** They were right a while ago. */
+  readonly known: VerifiedPassword | undefined
+}
+
 const NEVER = (): boolean => false
-const RIGHT: CheckedPassword = { right: true }
+export const RIGHT: CheckedPassword = { right: true }
 
 /** How long a right password needs no new hashing. */
 const VERIFIED_LIFETIME_MS = 15 * 60_000
@@ -98,21 +110,38 @@ export class PasswordCheck {
     this.#lockout.note(peer, name, lockout)
   }
 
+  /** @param credentials as they were sent, in whatever form: the same text stands for the same name and password */
+  recall(credentials: string): Recalled {
+    const proof = this.#verified.proofOf(credentials)
+    return { proof, known: this.#verified.find(proof) }
+  }
+
+  /** Credentials that were right, and the account has the same password still. */
+  isStillRight(
+    { name, tag }: VerifiedPassword,
+    account: Account | undefined,
+    { peer, settings }: Asked,
+  ): account is Account {
+    this.#lockout.refuseIfLocked(peer, name, settings.lockout)
+    return account?.password !== undefined && this.#tagOf(account.password) === tag
+  }
+
+  /** Hashes what was sent, unless that was done a moment ago or is being done. */
   check(
     { name, password }: NameAndPassword,
     account: Account | undefined,
     context: CheckContext,
   ): MaybePromise<CheckedPassword> {
-    const { peer, settings } = context
+    const { peer, settings, proof } = context
+    const known = this.#verified.find(proof)
+    if (known !== undefined && this.isStillRight(known, account, context)) return RIGHT
     this.#lockout.refuseIfLocked(peer, name, settings.lockout)
     const stored = account?.password ?? this.#dummy(settings)
-    const proof = this.#verified.proofOf(name, password, this.#tagOf(stored))
-    if (this.#verified.has(proof)) return RIGHT
-    const key = `${peer} ${proof}`
+    const key = `${peer} ${this.#tagOf(stored)} ${proof}`
     const shared = this.#underWay.get(key)
     if (shared) return shared.then(({ right }) => ({ right }))
     const work = this.#attempt({ name, password }, stored, context)
-      .then(right => this.#conclude({ name, password }, right, { account, proof, context }))
+      .then(right => this.#conclude({ name, password }, right, { account, context }))
       .finally(() => this.#underWay.delete(key))
     this.#underWay.set(key, work)
     return work
@@ -154,15 +183,15 @@ export class PasswordCheck {
   }
 
   async #conclude(
-    { password }: NameAndPassword,
+    { name, password }: NameAndPassword,
     matches: boolean,
-    about: { account: Account | undefined; proof: string; context: CheckContext },
+    about: { account: Account | undefined; context: CheckContext },
   ): Promise<CheckedPassword> {
-    const { account, proof, context } = about
-    const { settings } = context
+    const { account, context } = about
+    const { settings, proof } = context
     const stored = account?.password
     if (!matches || !stored) return { right: false }
-    this.#verified.add(proof, settings.verifiedPasswordsMax)
+    this.#verified.add(proof, { name, tag: this.#tagOf(stored) }, settings.verifiedPasswordsMax)
     const renew = account.isUserDocument && !account.hasConflicts && settings.upgradeHash
     if (!renew || !isWeaker(stored, settings.newPasswords)) return { right: true }
     const renewed = await this.#renew(password, stored.salt, context)

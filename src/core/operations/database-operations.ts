@@ -248,8 +248,9 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     const { functions } = this.#server
     const { partitioned } = this.database.properties
     const partitionBytesMax = partitioned ? this.#server.partitionBytesMax : 0
-    const results = await writeDocuments(this, writes, mode, { ...functions, partitionBytesMax })
-    for (const [at, { id, document }] of writes.entries()) {
+    const results = await writeDocuments(this, writes, mode, { functions, partitionBytesMax })
+    for (let at = 0; at < writes.length; at++) {
+      const { id, document } = writes[at] as DocumentWrite
       if (isDesign(id) && results[at]?.ok && !document.deleted) this.#buildAhead(id)
     }
     return results

@@ -28,7 +28,8 @@ export interface FunctionParts {
   readonly lists: ListGate
 }
 
-export interface WriteParts extends FunctionParts {
+export interface WriteParts {
+  readonly functions: FunctionParts
   /** External bytes from which on a partition takes no more; 0: no limit. */
   readonly partitionBytesMax: number
 }
@@ -42,11 +43,7 @@ export async function writeDocuments(
 ): Promise<EditResult[]> {
   try {
     const results = await writeAll(opened, writes, mode, parts)
-    for (const [index, { attachments }] of writes.entries()) {
-      if (attachments !== undefined && !results[index]?.ok) {
-        await discardAttachments(opened.database, attachments)
-      }
-    }
+    await discardRefused(opened, writes, results)
     return results
   } catch (thrown) {
     for (const { attachments } of writes)
@@ -55,33 +52,57 @@ export async function writeDocuments(
   }
 }
 
+async function discardRefused(
+  { database }: OpenedDatabase,
+  writes: readonly DocumentWrite[],
+  results: readonly EditResult[],
+): Promise<void> {
+  for (let index = 0; index < writes.length; index++) {
+    const attachments = writes[index]?.attachments
+    if (attachments === undefined || results[index]?.ok) continue
+    await discardAttachments(database, attachments)
+  }
+}
+
+/** Field by field: a copy of an object by its fields' names costs as much as all the rest of a small write. */
+function editOf(write: DocumentWrite, mode: EditMode, partitionBytesMax: number): DocumentEdit {
+  const { id, document, attachments, trustsParent, judgedBy } = write
+  if (partitionBytesMax > 0 || judgedBy !== undefined || attachments !== undefined) {
+    return { ...write, mode, ...(partitionBytesMax > 0 ? { partitionBytesMax } : {}) }
+  }
+  return trustsParent === undefined ? { id, document, mode } : { id, document, mode, trustsParent }
+}
+
 async function writeAll(
   opened: OpenedDatabase,
   writes: readonly DocumentWrite[],
   mode: EditMode,
-  { partitionBytesMax, ...functions }: WriteParts,
+  { partitionBytesMax, functions }: WriteParts,
 ): Promise<EditResult[]> {
   const { database, user } = opened
   const { partitioned } = database.properties
   // What was accepted elsewhere is accepted here: copies must become equal.
-  const isLimited = partitionBytesMax > 0 && mode === 'interactive'
-  const results = new Array<EditResult | undefined>(writes.length).fill(undefined)
+  const limit = mode === 'interactive' ? partitionBytesMax : 0
+  const results: (EditResult | undefined)[] = []
   const edits: DocumentEdit[] = []
   const places: number[] = []
-  for (const [index, write] of writes.entries()) {
+  for (let index = 0; index < writes.length; index++) {
+    const write = writes[index] as DocumentWrite
+    results.push(undefined)
     if (isDesign(write.id)) results[index] = await designRefusal(opened, write, functions)
     else if (isLocal(write.id)) results[index] = await writeLocal(opened, write)
     else if (partitioned) results[index] = idRefusal(write)
     if (results[index] !== undefined) continue
-    edits.push({ ...write, mode, ...(isLimited ? { partitionBytesMax } : {}) })
+    edits.push(editOf(write, mode, limit))
     places.push(index)
   }
-  const judged = await validateUpdates({ ...functions, database, user }, edits)
+  const { designs, sandbox } = functions
+  const judged = await validateUpdates({ designs, sandbox, database, user }, edits)
   const accepted = judged === undefined ? edits : edits.filter((_, at) => judged[at] === undefined)
   const committed = await database.write(accepted, bytesOf(accepted))
   let next = 0
-  for (const [at, place] of places.entries()) {
-    results[place] = judged?.[at] ?? committed[next++]
+  for (let at = 0; at < places.length; at++) {
+    results[places[at] as number] = judged?.[at] ?? committed[next++]
   }
   return results as EditResult[]
 }

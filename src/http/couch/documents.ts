@@ -120,10 +120,16 @@ export async function putDocument(exchange: Exchange): Promise<Reply> {
   if (isMultipart(exchange)) return putMultipart(exchange, id)
   const received = scanDocument(await exchange.request.bytes(), 0, limitsOf(exchange)).document
   const document = withRevisionOfRequest(received, exchange.request)
-  const attachments = await takeAttachments(exchange, id, document)
   const status = document.deleted ? 200 : 201
+  if (!hasAttachments(document)) {
+    return writeOne(exchange, { id, document }, { status, location: true })
+  }
+  const attachments = await takeAttachments(exchange, id, document)
   return writeOne(exchange, { id, document, ...attachments }, { status, location: true })
 }
+
+const hasAttachments = ({ attachments }: IncomingDocument): boolean =>
+  attachments !== undefined && attachments.length > 0
 
 async function putMultipart(exchange: Exchange, id: string): Promise<Reply> {
   const { request, database } = exchange
@@ -146,7 +152,7 @@ export async function takeAttachments(
   document: IncomingDocument,
 ): Promise<Pick<DocumentWrite, 'attachments'>> {
   const { attachments } = document
-  if (attachments === undefined || attachments.length === 0 || isLocal(id)) return {}
+  if (attachments === undefined || !hasAttachments(document) || isLocal(id)) return {}
   return { attachments: await database.prepareAttachments(attachments) }
 }
 
