@@ -11,6 +11,8 @@ import { randomBytes } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
+import { type Pull, pieces } from '../../base/pull.ts'
 import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
@@ -42,7 +44,7 @@ import { type GroupBatch, type GroupScanOptions, readGroupBatch } from './scan-g
 import {
   offsetFrom,
   type PlaceRange,
-  type RowBatch,
+  pullBatches,
   type RowScanOptions,
   readRowBatch,
   scanOffset,
@@ -83,6 +85,9 @@ export interface RowScan {
   readonly total: number
   /** Rows before the first one given. */
   readonly offset: number
+  /** Batches of rows, of which the first is there already. */
+  readonly next: Pull<readonly RowSlice[]>
+  /** The same, for those who read with `for await`: one or the other. */
   readonly batches: AsyncIterable<readonly RowSlice[]>
   /** The same at once, when one batch is all. */
   readonly whole: readonly RowSlice[] | undefined
@@ -134,8 +139,8 @@ export class BlockIndex {
   }
 
   /** Undefined: nothing there that can be used. */
-  async state(): Promise<IndexState | undefined> {
-    return this.#stateIn(await this.#options.store.get(STATE_KEY))
+  state(): MaybePromise<IndexState | undefined> {
+    return after(this.#options.store.get(STATE_KEY), bytes => this.#stateIn(bytes))
   }
 
   #stateIn(bytes: Buffer | undefined): IndexState | undefined {
@@ -324,9 +329,9 @@ export class BlockIndex {
   }
 
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
-  async openScan(tree: number, options: RowScanOptions): Promise<RowScan> {
+  openScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
     const position = startOfScan(options)
-    const { look, found } = await this.#look(tree, function* (nodes, root) {
+    const looked = this.#look(tree, function* (nodes, root) {
       const total = root.entry.rows
       if (position === undefined) {
         return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
@@ -334,24 +339,15 @@ export class BlockIndex {
       const batch = yield* readRowBatch(nodes, root, options, position)
       return { total, offset: offsetFrom(root, options, batch.before), batch }
     })
-    const batch = found?.batch
-    const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
-    const batches = this.#batches(tree, options, batch)
-    return { look, total: found?.total ?? 0, offset: found?.offset ?? 0, batches, whole }
-  }
-
-  async *#batches(
-    tree: number,
-    options: RowScanOptions,
-    first: RowBatch | undefined,
-  ): AsyncGenerator<readonly RowSlice[]> {
-    let batch = first
-    while (batch !== undefined) {
-      if (batch.slices.length > 0) yield batch.slices
-      const { next } = batch
-      if (next === undefined) return
-      batch = await this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, next))
-    }
+    return after(looked, ({ look, found }) => {
+      const batch = found?.batch
+      const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
+      const next = pullBatches(batch, from =>
+        this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, from)),
+      )
+      const { total, offset } = found ?? NO_ROWS
+      return { look, total, offset, next, batches: pieces(next), whole }
+    })
   }
 
   /** The reduction of all rows of a range; undefined when it has none. */
@@ -407,14 +403,14 @@ export class BlockIndex {
   }
 
   /** State and rows of a tree in one transaction; nothing is found in an index that is not ready. */
-  async #look<T>(
+  #look<T>(
     tree: number,
     work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): Promise<{ look: IndexLook; found: T | undefined }> {
+  ): MaybePromise<{ look: IndexLook; found: T | undefined }> {
     const { store, cache } = this.#options
     const shape = this.#tree(tree)
     const stateIn = (bytes: Buffer | undefined) => this.#stateIn(bytes)
-    return await store.read(function* (tx) {
+    return store.read(function* (tx) {
       const state = stateIn(yield* tx.get(STATE_KEY))
       const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
       const look = { state, tag: tagOf(root) }
@@ -425,13 +421,13 @@ export class BlockIndex {
   }
 
   /** Reads a tree in one transaction; undefined when it has no rows. */
-  async #read<T>(
+  #read<T>(
     tree: number,
     work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): Promise<T | undefined> {
+  ): MaybePromise<T | undefined> {
     const { store, cache } = this.#options
     const shape = this.#tree(tree)
-    return await store.read(function* (tx) {
+    return store.read(function* (tx) {
       const root = yield* readRoot(tx, shape)
       if (root === undefined) return undefined
       return yield* work(new NodeReader(tx, shape, cache, root.incarnation), root)
@@ -467,6 +463,7 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
+const NO_ROWS = { total: 0, offset: 0 }
 const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024
 const UPDATE_ROW_BYTES_MAX = 8 * 1024 * 1024

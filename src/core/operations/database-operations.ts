@@ -267,7 +267,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     )
   }
 
-  openView(design: string, view: string): Promise<OpenedView> {
+  openView(design: string, view: string): MaybePromise<OpenedView> {
     return openView(this, this.#viewParts, { design, view })
   }
 

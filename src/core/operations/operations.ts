@@ -218,7 +218,7 @@ export interface DatabaseOperations {
   openDesign(name: string): Promise<DesignFunctions>
 
   /** A view of `_design/{design}`. Fails with `document_missing`, reason `missing_named_view` where only the view is. */
-  openView(design: string, view: string): Promise<OpenedView>
+  openView(design: string, view: string): MaybePromise<OpenedView>
   /** About the index of `_design/{design}`. Fails with `document_missing`. */
   viewInfo(design: string): Promise<ViewInfo>
 

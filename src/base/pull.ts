@@ -1,0 +1,23 @@
+/**
+ * Something long, piece by piece at the reader's pace, where a piece that is there at once costs no promise: the stages of
+ * a query are pulls, so that a short answer is made in the turn in which it was asked for.
+ *
+ * A pull holds nothing open between two pieces, so whoever has enough stops asking, and that is all.
+ */
+import type { MaybePromise } from './maybe-promise.ts'
+
+/** The next piece; undefined when there are no more. */
+export type Pull<T> = () => MaybePromise<T | undefined>
+
+/** For those who read with `for await`; each time they begin, they go on where the pull is. */
+export const pieces = <T>(next: Pull<T>): AsyncIterable<T> => ({
+  [Symbol.asyncIterator]: () => piecesOf(next),
+})
+
+async function* piecesOf<T>(next: Pull<T>): AsyncGenerator<T, void, undefined> {
+  for (;;) {
+    const piece = await next()
+    if (piece === undefined) return
+    yield piece
+  }
+}
