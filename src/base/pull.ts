@@ -21,3 +21,12 @@ async function* piecesOf<T>(next: Pull<T>): AsyncGenerator<T, void, undefined> {
     yield piece
   }
 }
+
+/** The other way round. Nothing is told to a source that is not read to its end: it must hold nothing open. */
+export function pullFrom<T>(source: AsyncIterable<T>): Pull<T> {
+  const iterator = source[Symbol.asyncIterator]()
+  return async () => {
+    const step = await iterator.next()
+    return step.done === true ? undefined : step.value
+  }
+}
