@@ -10,15 +10,21 @@ import type { MaybePromise } from './maybe-promise.ts'
 export type Pull<T> = () => MaybePromise<T | undefined>
 
 /** For those who read with `for await`; each time they begin, they go on where the pull is. */
-export const pieces = <T>(next: Pull<T>): AsyncIterable<T> => ({
-  [Symbol.asyncIterator]: () => piecesOf(next),
-})
+export const pieces = <T>(next: Pull<T>): AsyncIterable<T> => new Pieces(next)
 
-async function* piecesOf<T>(next: Pull<T>): AsyncGenerator<T, void, undefined> {
-  for (;;) {
-    const piece = await next()
-    if (piece === undefined) return
-    yield piece
+class Pieces<T> implements AsyncIterable<T> {
+  readonly #next: Pull<T>
+
+  constructor(next: Pull<T>) {
+    this.#next = next
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    for (;;) {
+      const piece = await this.#next()
+      if (piece === undefined) return
+      yield piece
+    }
   }
 }
 

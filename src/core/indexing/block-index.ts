@@ -325,7 +325,7 @@ export class BlockIndex {
   async info(tree: number): Promise<TreeInfo> {
     const shape = this.#tree(tree)
     const root = await this.#options.store.read(tx => readRoot(tx, shape))
-    return { rows: root?.entry.rows ?? 0, tag: tagOf(root) }
+    return { rows: root?.entry.rows ?? 0, tag: root?.tag ?? EMPTY_TAG }
   }
 
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
@@ -413,7 +413,7 @@ export class BlockIndex {
     return store.read(function* (tx) {
       const state = stateIn(yield* tx.get(STATE_KEY))
       const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
-      const look = { state, tag: tagOf(root) }
+      const look = { state, tag: root?.tag ?? EMPTY_TAG }
       if (root === undefined) return { look, found: undefined }
       const nodes = new NodeReader(tx, shape, cache, root.incarnation)
       return { look, found: yield* work(nodes, root) }
@@ -447,11 +447,6 @@ export class BlockIndex {
   }
 }
 
-function tagOf(root: TreeRoot | undefined): string {
-  if (root === undefined) return 'empty'
-  return `${Buffer.from(root.incarnation, 'latin1').toString('hex')}-${root.entry.node}`
-}
-
 function rowBytes(documents: readonly DocumentRows[]): number {
   let bytes = 0
   for (const { rows } of documents) {
@@ -463,6 +458,7 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
+const EMPTY_TAG = 'empty'
 const NO_ROWS = { total: 0, offset: 0 }
 const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024
