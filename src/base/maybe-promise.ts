@@ -10,3 +10,16 @@ export const after = <A, B>(
   value: MaybePromise<A>,
   next: (value: A) => MaybePromise<B>,
 ): MaybePromise<B> => (value instanceof Promise ? value.then(next) : next(value))
+
+/** The value of `work`, or what `failed` makes of what it throws, now or later. */
+export function rescued<T>(
+  work: () => MaybePromise<T>,
+  failed: (thrown: unknown) => MaybePromise<T>,
+): MaybePromise<T> {
+  try {
+    const value = work()
+    return value instanceof Promise ? value.catch(failed) : value
+  } catch (thrown) {
+    return failed(thrown)
+  }
+}

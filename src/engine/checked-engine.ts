@@ -106,7 +106,7 @@ class CheckedStore implements Store {
     return isUnstorable(key, this.#limits) ? this.#missing() : this.#store.get(key)
   }
 
-  async read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
     this.#assertOpen()
     return this.#store.read(
       function* (this: CheckedStore, inner: ReadTx): Steps<T> {
@@ -158,7 +158,7 @@ class CheckedStore implements Store {
   }
 
   /** A key that cannot be stored is not there; the store still has to be. */
-  #missing(): Promise<undefined> {
+  #missing(): MaybePromise<undefined> {
     return this.#store.read(function* () {
       return undefined
     })
@@ -175,14 +175,18 @@ class CheckedReadTx implements ReadTx {
     this.#limits = limits
   }
 
-  *get(key: Key): Steps<Buffer | undefined> {
+  get(key: Key): Steps<Buffer | undefined> {
     this.assertRunning()
-    return isUnstorable(key, this.#limits) ? undefined : yield* this.#tx.get(key)
+    return isUnstorable(key, this.#limits) ? nothing() : this.#tx.get(key)
   }
 
-  *getMany(keys: readonly Key[]): Steps<(Buffer | undefined)[]> {
+  getMany(keys: readonly Key[]): Steps<(Buffer | undefined)[]> {
     this.assertRunning()
-    if (!keys.some(key => isUnstorable(key, this.#limits))) return yield* this.#tx.getMany(keys)
+    const isPlain = !keys.some(key => isUnstorable(key, this.#limits))
+    return isPlain ? this.#tx.getMany(keys) : this.#oneByOne(keys)
+  }
+
+  *#oneByOne(keys: readonly Key[]): Steps<(Buffer | undefined)[]> {
     const values: (Buffer | undefined)[] = []
     for (const key of keys) values.push(yield* this.get(key))
     return values
@@ -203,6 +207,10 @@ class CheckedReadTx implements ReadTx {
   protected assertRunning(): void {
     assert(!this.#ended, 'a transaction was used after its work had ended')
   }
+}
+
+function* nothing(): Steps<undefined> {
+  return undefined
 }
 
 class CheckedWriteTx extends CheckedReadTx implements WriteTx {

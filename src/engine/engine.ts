@@ -54,7 +54,8 @@ export interface Store {
   readonly id: StoreId
   /** One value on its own: `read` with a single `get`. At once where the engine can, and it may throw at once too. */
   get(key: Key): MaybePromise<Buffer | undefined>
-  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T>
+  /** At once where the engine can, as `get`. */
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T>
   write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T>
   /** Batches of rows in key order, at the consumer's pace. */
   scan(range: Range, options?: ScanOptions): AsyncIterable<Entry[]>

@@ -120,8 +120,8 @@ class MeteredStore implements Store {
     return meter.skip() ? this.#store.get(key) : meter.timeNow(() => this.#store.get(key))
   }
 
-  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
-    return this.#meters.read.time(() => this.#store.read(work))
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
+    return this.#meters.read.timeNow(() => this.#store.read(work))
   }
 
   write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T> {

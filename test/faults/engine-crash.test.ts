@@ -67,7 +67,7 @@ async function kill(child: Child): Promise<void> {
 }
 
 /** All rows of some sides, in one state of the store. */
-const rowsOf = (store: Store, ...sides: string[]): Promise<Entry[][]> =>
+const rowsOf = async (store: Store, ...sides: string[]): Promise<Entry[][]> =>
   store.read(function* (tx) {
     const found: Entry[][] = []
     for (const side of sides) {

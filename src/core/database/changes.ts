@@ -100,7 +100,10 @@ const RECORD_BYTES_MAX = 512 * 1024
 /** Records read before their size is looked at: one step may go over the bound, no more. */
 const RECORDS_STEP = 16
 
-export function readChanges(database: Database, request: BatchRequest): Promise<ChangesBatch> {
+export async function readChanges(
+  database: Database,
+  request: BatchRequest,
+): Promise<ChangesBatch> {
   return database.read(function* (tx) {
     const { from, descending, limit, withRecords } = request
     const head = yield* tx.get(HEAD)
@@ -139,7 +142,10 @@ function* withRecordsOf(tx: ReadTx, rows: readonly Entry[]): Steps<Change[]> {
 const keyOf = ({ entry, idStart }: Change): Buffer => documentKeyOfIdBytes(entry, idStart)
 
 /** The same changes with their records, for changes that were found otherwise; as many as the bound allows. */
-export function loadRecords(database: Database, changes: readonly Change[]): Promise<Change[]> {
+export async function loadRecords(
+  database: Database,
+  changes: readonly Change[],
+): Promise<Change[]> {
   const rows = changes.map(({ seq, entry }) => ({ key: changeKey(seq), value: entry }))
   return database.read(tx => withRecordsOf(tx, rows))
 }
@@ -153,7 +159,7 @@ export interface FoundChanges {
 }
 
 /** The changes of a few documents after a sequence. */
-export function changesOfDocuments(
+export async function changesOfDocuments(
   database: Database,
   ids: readonly string[],
   after: number,
@@ -175,7 +181,10 @@ export function changesOfDocuments(
 }
 
 /** The changes of design documents after a sequence. */
-export function changesOfDesignDocuments(database: Database, after: number): Promise<FoundChanges> {
+export async function changesOfDesignDocuments(
+  database: Database,
+  after: number,
+): Promise<FoundChanges> {
   return database.read(function* (tx) {
     const found: Change[] = []
     let range = documentsBetween(DESIGN_START, DESIGN_END)
@@ -216,7 +225,7 @@ function changeOf({ id, seq, deleted, winner, conflicted, tree }: StoredDocument
 }
 
 /** How many changes come after a sequence, and how many there are in all. */
-export function countChanges(
+export async function countChanges(
   database: Database,
   seq: number,
 ): Promise<{ readonly after: number; readonly all: number }> {

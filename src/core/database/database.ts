@@ -85,8 +85,8 @@ export class Database {
   }
 
   /** One consistent look at the store. Fails with `database_missing` when the database was deleted meanwhile. */
-  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
-    return this.#guard(this.store.read(work))
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
+    return this.#guarded(() => this.store.read(work))
   }
 
   /** Those in this process who wait for the next change. */
@@ -177,8 +177,12 @@ export class Database {
   }
 
   #get(key: Buffer): MaybePromise<Buffer | undefined> {
+    return this.#guarded(() => this.store.get(key))
+  }
+
+  #guarded<T>(look: () => MaybePromise<T>): MaybePromise<T> {
     try {
-      const value = this.store.get(key)
+      const value = look()
       return value instanceof Promise ? this.#guard(value) : value
     } catch (thrown) {
       throw this.#named(thrown)

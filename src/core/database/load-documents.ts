@@ -19,7 +19,7 @@ export const loadDocument = (
   )
 
 /** One result per id, in order, all from one state of the database. */
-export function loadDocuments(
+export async function loadDocuments(
   database: Database,
   ids: readonly string[],
 ): Promise<(StoredDocument | undefined)[]> {

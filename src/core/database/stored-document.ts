@@ -90,6 +90,13 @@ export function decodeDocument(bytes: Buffer, idInKey: string | undefined): Stor
 /** Without decoding the record. */
 export const isTombstone = (record: Buffer): boolean => ((record[1] as number) & DELETED) !== 0
 
+/** The sequence of its last change, without decoding the record. */
+export function seqOfRecord(record: Buffer): number {
+  const reader = new ByteReader(record, 2)
+  if (((record[1] as number) & HAS_ID) !== 0) reader.skip(reader.varint())
+  return reader.varint()
+}
+
 /** The id that a record carries because its key is too short for it. */
 export function longIdOfDocument(record: Buffer): Buffer {
   if (((record[1] as number) & HAS_ID) !== 0) return new ByteReader(record, 2).run()

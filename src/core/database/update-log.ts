@@ -77,7 +77,7 @@ export class UpdateLog {
     })
   }
 
-  head(): Promise<Head> {
+  async head(): Promise<Head> {
     return this.#store.read(readHead)
   }
 
@@ -109,7 +109,7 @@ export class UpdateLog {
   }
 
   /** @param from starts after this sequence; when descending, before it */
-  read(from: number, limit: number, descending: boolean): Promise<UpdatesBatch> {
+  async read(from: number, limit: number, descending: boolean): Promise<UpdatesBatch> {
     return this.#store.read(function* (tx) {
       const { seq } = yield* readHead(tx)
       const range = descending

@@ -5,6 +5,7 @@
  * compares the database's stamp (`core/database/design-stamp.ts`), one small read. Sets of many databases share a bound
  * of bytes; the longest unused go first. Leaves to others: running the functions.
  */
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { Database } from '../database/database.ts'
 import { readDesigns } from '../database/design-stamp.ts'
 import type { StoredDocument } from '../database/stored-document.ts'
@@ -56,21 +57,20 @@ export class DesignCache {
     return this.#bytes
   }
 
-  async of(database: Database): Promise<DesignSet> {
-    const stamp = await database.designStamp()
-    if (stamp === undefined) return EMPTY
-    const key = database.store.id
-    const kept = this.#kept.get(key)
-    if (kept?.stamp.equals(stamp)) {
+  of(database: Database): MaybePromise<DesignSet> {
+    return after(database.designStamp(), stamp => {
+      if (stamp === undefined) return EMPTY
+      const key = database.store.id
+      const kept = this.#kept.get(key)
+      if (!kept?.stamp.equals(stamp)) return this.#load(database)
       this.#kept.delete(key)
       this.#kept.set(key, kept)
       return kept
-    }
-    return this.#load(database)
+    })
   }
 
-  async find(database: Database, id: string): Promise<CachedDesign | undefined> {
-    return (await this.of(database)).byId.get(id)
+  find(database: Database, id: string): MaybePromise<CachedDesign | undefined> {
+    return after(this.of(database), ({ byId }) => byId.get(id))
   }
 
   async #load(database: Database): Promise<DesignSet> {

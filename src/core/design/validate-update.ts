@@ -154,7 +154,7 @@ function* calls(open: readonly Pending[]): Generator<Pending[]> {
   if (call.length > 0) yield call
 }
 
-function subjectsOf(database: Database, edits: readonly DocumentEdit[]): Promise<Subject[]> {
+async function subjectsOf(database: Database, edits: readonly DocumentEdit[]): Promise<Subject[]> {
   const keys = edits.map(edit => documentKey(edit.id))
   return database.read(function* (tx) {
     const [limit, ...records] = yield* tx.getMany([REVISION_LIMIT, ...keys])

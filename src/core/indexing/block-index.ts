@@ -11,6 +11,8 @@ import { randomBytes } from 'node:crypto'
 import { assert } from '../../base/assert.ts'
 import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
+import { type Pull, pieces } from '../../base/pull.ts'
 import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
@@ -45,7 +47,7 @@ import { type GroupBatch, type GroupScanOptions, readGroupBatch } from './scan-g
 import {
   offsetFrom,
   type PlaceRange,
-  type RowBatch,
+  pullBatches,
   type RowScanOptions,
   readRowBatch,
   scanOffset,
@@ -86,6 +88,9 @@ export interface RowScan {
   readonly total: number
   /** Rows before the first one given. */
   readonly offset: number
+  /** Batches of rows, of which the first is there already. */
+  readonly next: Pull<readonly RowSlice[]>
+  /** The same, for those who read with `for await`: one or the other. */
   readonly batches: AsyncIterable<readonly RowSlice[]>
   /** The same at once, when one batch is all. */
   readonly whole: readonly RowSlice[] | undefined
@@ -137,8 +142,8 @@ export class BlockIndex {
   }
 
   /** Undefined: nothing there that can be used. */
-  async state(): Promise<IndexState | undefined> {
-    return this.#stateIn(await this.#options.store.get(STATE_KEY))
+  state(): MaybePromise<IndexState | undefined> {
+    return after(this.#options.store.get(STATE_KEY), bytes => this.#stateIn(bytes))
   }
 
   #stateIn(bytes: Buffer | undefined): IndexState | undefined {
@@ -316,13 +321,13 @@ export class BlockIndex {
   async info(tree: number): Promise<TreeInfo> {
     const shape = this.#tree(tree)
     const root = await this.#options.store.read(tx => readRoot(tx, shape))
-    return { rows: root?.entry.rows ?? 0, tag: tagOf(root) }
+    return { rows: root?.entry.rows ?? 0, tag: root?.tag ?? EMPTY_TAG }
   }
 
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
-  async openScan(tree: number, options: RowScanOptions): Promise<RowScan> {
+  openScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
     const position = startOfScan(options)
-    const { look, found } = await this.#look(tree, function* (nodes, root) {
+    const looked = this.#look(tree, function* (nodes, root) {
       const total = root.entry.rows
       if (position === undefined) {
         return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
@@ -330,24 +335,15 @@ export class BlockIndex {
       const batch = yield* readRowBatch(nodes, root, options, position)
       return { total, offset: offsetFrom(root, options, batch.before), batch }
     })
-    const batch = found?.batch
-    const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
-    const batches = this.#batches(tree, options, batch)
-    return { look, total: found?.total ?? 0, offset: found?.offset ?? 0, batches, whole }
-  }
-
-  async *#batches(
-    tree: number,
-    options: RowScanOptions,
-    first: RowBatch | undefined,
-  ): AsyncGenerator<readonly RowSlice[]> {
-    let batch = first
-    while (batch !== undefined) {
-      if (batch.slices.length > 0) yield batch.slices
-      const { next } = batch
-      if (next === undefined) return
-      batch = await this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, next))
-    }
+    return after(looked, ({ look, found }) => {
+      const batch = found?.batch
+      const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
+      const next = pullBatches(batch, from =>
+        this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, from)),
+      )
+      const { total, offset } = found ?? NO_ROWS
+      return { look, total, offset, next, batches: pieces(next), whole }
+    })
   }
 
   /** The reduction of all rows of a range; undefined when it has none. */
@@ -403,17 +399,17 @@ export class BlockIndex {
   }
 
   /** State and rows of a tree in one transaction; nothing is found in an index that is not ready. */
-  async #look<T>(
+  #look<T>(
     tree: number,
     work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): Promise<{ look: IndexLook; found: T | undefined }> {
+  ): MaybePromise<{ look: IndexLook; found: T | undefined }> {
     const { store, cache } = this.#options
     const shape = this.#tree(tree)
     const stateIn = (bytes: Buffer | undefined) => this.#stateIn(bytes)
-    return await store.read(function* (tx) {
+    return store.read(function* (tx) {
       const state = stateIn(yield* tx.get(STATE_KEY))
       const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
-      const look = { state, tag: tagOf(root) }
+      const look = { state, tag: root?.tag ?? EMPTY_TAG }
       if (root === undefined) return { look, found: undefined }
       const nodes = new NodeReader(tx, shape, cache, root.incarnation)
       return { look, found: yield* work(nodes, root) }
@@ -421,13 +417,13 @@ export class BlockIndex {
   }
 
   /** Reads a tree in one transaction; undefined when it has no rows. */
-  async #read<T>(
+  #read<T>(
     tree: number,
     work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): Promise<T | undefined> {
+  ): MaybePromise<T | undefined> {
     const { store, cache } = this.#options
     const shape = this.#tree(tree)
-    return await store.read(function* (tx) {
+    return store.read(function* (tx) {
       const root = yield* readRoot(tx, shape)
       if (root === undefined) return undefined
       return yield* work(new NodeReader(tx, shape, cache, root.incarnation), root)
@@ -447,11 +443,6 @@ export class BlockIndex {
   }
 }
 
-function tagOf(root: TreeRoot | undefined): string {
-  if (root === undefined) return 'empty'
-  return `${Buffer.from(root.incarnation, 'latin1').toString('hex')}-${root.entry.node}`
-}
-
 function rowBytes(documents: readonly DocumentRows[]): number {
   let bytes = 0
   for (const { rows } of documents) {
@@ -463,6 +454,8 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
+const EMPTY_TAG = 'empty'
+const NO_ROWS = { total: 0, offset: 0 }
 const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024
 const UPDATE_ROW_BYTES_MAX = 8 * 1024 * 1024

@@ -3,6 +3,7 @@
  * index's own store, so every write of the work can check it in its own transaction: `engine` does that for all stores
  * whose lease this process holds. Somebody who took an index over from a process that slept is never disturbed by it.
  */
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import type {
   Engine,
   Entry,
@@ -113,7 +114,7 @@ class FencedStore implements Store {
     return this.#store.get(key)
   }
 
-  read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
     return this.#store.read(work)
   }
 

@@ -21,6 +21,9 @@ export interface IndexTree {
   readonly order: RowOrder
   readonly frame: RowFrame
   readonly reducers: readonly Reducer[]
+  readonly rootKey: Buffer
+  /** The root as it was read last. */
+  known?: { readonly bytes: Buffer; readonly root: StoredRoot }
 }
 
 /** What an index kind says about each of its trees. */
@@ -42,6 +45,7 @@ export const makeTree = (
   order: new RowOrder(collator, definition.order, definition.partitioned),
   frame: WIRE_FRAME,
   reducers: definition.reducers,
+  rootKey: rootKey(number),
 })
 
 export const makeBackReferenceTree = (collator: Collator): IndexTree => ({
@@ -49,6 +53,7 @@ export const makeBackReferenceTree = (collator: Collator): IndexTree => ({
   order: new RowOrder(collator, 'id'),
   frame: BARE_FRAME,
   reducers: [],
+  rootKey: rootKey(BACK_REFERENCE_TREE),
 })
 
 export interface TreeRoot {
@@ -58,16 +63,28 @@ export interface TreeRoot {
   readonly entry: ChildEntry
 }
 
-export function* readRoot(tx: ReadTx, tree: IndexTree): Steps<TreeRoot | undefined> {
-  const bytes = yield* tx.get(rootKey(tree.number))
+export interface StoredRoot extends TreeRoot {
+  /** Another one whenever the rows of the tree are others. */
+  readonly tag: string
+}
+
+export function* readRoot(tx: ReadTx, tree: IndexTree): Steps<StoredRoot | undefined> {
+  const bytes = yield* tx.get(tree.rootKey)
   if (bytes === undefined) return undefined
+  // Every question looks at it, and it is mostly the same.
+  if (!tree.known?.bytes.equals(bytes)) tree.known = { bytes, root: decodeRoot(bytes, tree) }
+  return tree.known.root
+}
+
+function decodeRoot(bytes: Buffer, tree: IndexTree): StoredRoot {
   const reader = new ByteReader(bytes)
   const incarnation = reader.take(INCARNATION_LENGTH).toString('latin1')
   const height = reader.varint()
   const node = reader.varint()
   const rows = reader.varint()
   const reductions = tree.reducers.map(() => reader.blob())
-  return { incarnation, height, entry: { separator: NOTHING, node, rows, reductions } }
+  const tag = `${Buffer.from(incarnation, 'latin1').toString('hex')}-${node}`
+  return { incarnation, tag, height, entry: { separator: NOTHING, node, rows, reductions } }
 }
 
 export function encodeRoot(root: TreeRoot): Buffer {

@@ -61,7 +61,7 @@ export class NodeReader {
    * The nodes used last: a query goes down to the same block several times, also when the cache is
    * tiny.
    */
-  readonly #recent = new Map<number, RowBlock | BranchNode>()
+  #recent: Map<number, RowBlock | BranchNode> | undefined
 
   constructor(tx: ReadTx, tree: IndexTree, cache: NodeCache, incarnation: string) {
     this.tree = tree
@@ -87,12 +87,12 @@ export class NodeReader {
   }
 
   #known(node: number): RowBlock | BranchNode | undefined {
-    return this.#recent.get(node) ?? this.#cache.get(`${this.#incarnation}${node}`)
+    return this.#recent?.get(node) ?? this.#cache.get(`${this.#incarnation}${node}`)
   }
 
   #keep(node: number, decoded: RowBlock | BranchNode): void {
     this.#cache.set(`${this.#incarnation}${node}`, decoded)
-    if (this.#recent.size >= RECENT_MAX) this.#recent.clear()
+    if (this.#recent === undefined || this.#recent.size >= RECENT_MAX) this.#recent = new Map()
     this.#recent.set(node, decoded)
   }
 }

@@ -7,6 +7,8 @@
  * show up further on, and a row is never given twice. A batch ends at the end of a block, and never
  * between rows that share a place.
  */
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { Pull } from '../../base/pull.ts'
 import type { Steps } from '../../engine/engine.ts'
 import type { TreeRoot } from './index-tree.ts'
 import type { NodeReader } from './node-store.ts'
@@ -91,6 +93,35 @@ export function* readRowBatch(
     else yield* takeForward(nodes, batch, start)
   }
   return { slices: batch.slices, next: batch.position, before: batch.before ?? 0 }
+}
+
+/** Batches that have rows; `read` gives undefined when the tree has none any more. */
+export function pullBatches(
+  first: RowBatch | undefined,
+  read: (from: ScanPosition) => MaybePromise<RowBatch | undefined>,
+): Pull<readonly RowSlice[]> {
+  let ready = first
+  let position: ScanPosition | undefined
+  const next = (): MaybePromise<readonly RowSlice[] | undefined> => {
+    for (;;) {
+      const batch = ready
+      ready = undefined
+      if (batch !== undefined) position = batch.next
+      if (batch !== undefined && batch.slices.length > 0) return batch.slices
+      const from = position
+      position = undefined
+      if (from === undefined) return undefined
+      const found = read(from)
+      if (found instanceof Promise) {
+        return found.then(later => {
+          ready = later
+          return next()
+        })
+      }
+      ready = found
+    }
+  }
+  return next
 }
 
 /** The batch under construction and where the scan stands. */

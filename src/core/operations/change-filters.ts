@@ -133,7 +133,7 @@ async function candidatesOf(
 }
 
 /** All leaves that have a body, winner first. */
-function leafViews(
+async function leafViews(
   database: Database,
   id: string,
   record: Buffer,

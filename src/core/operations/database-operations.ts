@@ -67,7 +67,13 @@ import {
   uploadAttachment,
 } from './prepare-attachments.ts'
 import { listPurges, type PurgeLimits, purgeDocuments } from './purge-documents.ts'
-import { buildAhead, findDesign, type OpenedView, openView } from './query-view.ts'
+import {
+  type AskerSignal,
+  buildAhead,
+  findDesign,
+  type OpenedView,
+  openView,
+} from './query-view.ts'
 import {
   type AttachmentView,
   type ByteSpan,
@@ -268,7 +274,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     )
   }
 
-  openView(design: string, view: string): Promise<OpenedView> {
+  openView(design: string, view: string): MaybePromise<OpenedView> {
     return openView(this, this.#viewParts, { design, view })
   }
 
@@ -287,7 +293,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return openDesign(this, this.#server.functions, name)
   }
 
-  find(request: JsonObject, signal?: AbortSignal): Promise<FindAnswer> {
+  find(request: JsonObject, signal?: AskerSignal): MaybePromise<FindAnswer> {
     return findDocuments(this.#findParts, request, signal)
   }
 

@@ -3,6 +3,7 @@
  * long scan reads in bulk. Design documents are never candidates. A user who sees parts of documents only gets those
  * parts here already, so that no selector can ask for what he may not read.
  */
+import { type Pull, pullFrom } from '../../base/pull.ts'
 import {
   type IdBounds,
   idOfRow,
@@ -29,7 +30,10 @@ export interface IdScan {
   readonly mayMatch: ByteFilter | undefined
 }
 
-export async function* candidatesById(
+export const candidatesById = (host: FindHost, scan: IdScan): Pull<readonly FoundRow[]> =>
+  pullFrom(rowsById(host, scan))
+
+async function* rowsById(
   host: FindHost,
   scan: IdScan,
 ): AsyncGenerator<readonly FoundRow[], void, undefined> {

@@ -4,6 +4,7 @@
  * matches and keeps the best ones of a page; a page too long to be kept is made of several such rounds.
  */
 import type { Collator } from '../../base/collate/collator.ts'
+import { type Pull, pieces, pullFrom } from '../../base/pull.ts'
 import type { OpenIndex } from '../indexing/open-indexes.ts'
 import { type Bookmark, invalidBookmark } from '../mango/bookmark.ts'
 import type { TextIndex } from '../mango/index-definition.ts'
@@ -23,8 +24,7 @@ import { DEFAULT_FIELD } from '../mango/text/text-rows.ts'
 import { TextSearcher } from '../mango/text/text-searcher.ts'
 import { recordsById } from './find-by-key.ts'
 import type { FindHost } from './find-host.ts'
-import type { FoundRow, RecordRow, ViewRow } from './found-rows.ts'
-import type { DocumentView } from './read-document.ts'
+import type { FoundDocument, FoundRow, RecordRow, ViewRow } from './found-rows.ts'
 
 export interface TextScan {
   readonly definition: TextIndex
@@ -39,7 +39,7 @@ export interface TextScan {
 }
 
 export interface TextCandidates {
-  readonly rows: AsyncIterable<readonly FoundRow[]>
+  readonly rows: Pull<readonly FoundRow[]>
   readonly matches: Matcher
   /** Rows looked at before those that were given. */
   readonly ranked: { examined: number }
@@ -63,7 +63,7 @@ export async function candidatesByText(host: FindHost, scan: TextScan): Promise<
   const rows = isRanked
     ? rankedRows(host, scan, { search, matches, ranked })
     : rowsInOrder(host, scan, search, afterBookmark(options.bookmark))
-  return { rows, matches, ranked }
+  return { rows: pullFrom<readonly FoundRow[]>(rows), matches, ranked }
 }
 
 const afterBookmark = (bookmark: Bookmark | undefined): string =>
@@ -189,8 +189,8 @@ class TextRow implements FoundRow {
     return this.#record?.document()
   }
 
-  view(): DocumentView | undefined {
-    return this.#record?.view()
+  shown(): FoundDocument | undefined {
+    return this.#record?.shown()
   }
 }
 
@@ -238,9 +238,10 @@ async function* rankedRows(
       now,
       pause,
     })
-    for await (const found of run.matches(rowsInOrder(host, scan, search, ''))) {
+    const rows = pullFrom(rowsInOrder(host, scan, search, ''))
+    for await (const found of pieces(run.matches(rows))) {
       for (const { candidate, document } of found) {
-        const rank = ranking.of(candidate.hit, document)
+        const rank = ranking.of(candidate.hit, document as JsonValue)
         if (after === undefined || ranking.compare(rank, after) > 0) best.add(rank)
       }
     }

@@ -6,7 +6,10 @@
  */
 import { setImmediate as pause } from 'node:timers/promises'
 import { Failure, isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise, rescued } from '../../base/maybe-promise.ts'
+import type { Pull } from '../../base/pull.ts'
 import type { DesignSet } from '../design/design-cache.ts'
+import type { IndexState } from '../indexing/index-state.ts'
 import type { OpenIndex } from '../indexing/open-indexes.ts'
 import { encodeBookmark } from '../mango/bookmark.ts'
 import { compileByteFilter } from '../mango/byte-filter.ts'
@@ -20,22 +23,22 @@ import {
   type TextIndex,
 } from '../mango/index-definition.ts'
 import { readIndexes } from '../mango/index-request.ts'
-import type { Compare, JsonObject, JsonValue } from '../mango/json-value.ts'
+import type { Compare, JsonObject } from '../mango/json-value.ts'
 import { MangoKind, wantedMembers } from '../mango/mango-kind.ts'
 import { compileMatcher, type Matcher } from '../mango/match.ts'
 import { type FindOptions, parseFindOptions } from '../mango/options.ts'
 import { covers, type Plan, planFind, scanWarning } from '../mango/plan.ts'
 import { compileProjection } from '../mango/projection.ts'
-import { PlanRun } from '../mango/run-plan.ts'
+import { type Match, PlanRun } from '../mango/run-plan.ts'
 import { conjunctTests, isConstantField, type Selector, selectorFields } from '../mango/selector.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
 import { candidatesById } from './find-by-id.ts'
-import { candidatesByKey } from './find-by-key.ts'
+import { candidatesByKey, type KeyScan, rowScanOf } from './find-by-key.ts'
 import { candidatesByText } from './find-by-text.ts'
 import type { FindHost } from './find-host.ts'
-import type { FoundRow } from './found-rows.ts'
-import { openQueryIndex } from './open-query-index.ts'
-import type { DocumentView } from './read-document.ts'
+import type { FoundDocument, FoundRow } from './found-rows.ts'
+import { lookAtQueryIndex } from './open-query-index.ts'
+import type { AskerSignal } from './query-view.ts'
 import type { ViewServices } from './view-services.ts'
 
 export interface FindSettings {
@@ -52,13 +55,9 @@ export interface FindParts {
   readonly compare: () => Compare
 }
 
-/** A whole document, or what `fields` left of one. */
-export type FoundDocument =
-  | { readonly view: DocumentView; readonly part?: undefined }
-  | { readonly view?: undefined; readonly part: JsonValue }
-
 export interface FindAnswer {
-  readonly batches: AsyncIterable<readonly FoundDocument[]>
+  /** Batches that are not empty. */
+  readonly next: Pull<readonly FoundDocument[]>
   /** For when the batches have ended. */
   summary(): FindSummary
 }
@@ -79,55 +78,69 @@ export interface FindStatistics {
 }
 
 /** Fails with `mango_invalid`. */
-export async function findDocuments(
+export function findDocuments(
   parts: FindParts,
   request: JsonObject,
-  signal?: AbortSignal,
-): Promise<FindAnswer> {
-  const options = parseFindOptions(request, parts.settings)
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await answer(parts, options, signal)
-    } catch (thrown) {
+  signal?: AskerSignal,
+): MaybePromise<FindAnswer> {
+  return attempt(parts, parseFindOptions(request, parts.settings), signal, 1)
+}
+
+const attempt = (
+  parts: FindParts,
+  options: FindOptions,
+  signal: AskerSignal | undefined,
+  number: number,
+): MaybePromise<FindAnswer> =>
+  rescued(
+    () => answer(parts, options, signal),
+    thrown => {
       // Somebody changed or removed the index after the plan was made.
       const isGone = isFailure(thrown, 'index_changed') || isFailure(thrown, 'store_missing')
-      if (!isGone || attempt === ATTEMPTS_MAX) throw thrown
-    }
-  }
-}
+      if (!isGone || number === ATTEMPTS_MAX) throw thrown
+      return attempt(parts, options, signal, number + 1)
+    },
+  )
 
 const ATTEMPTS_MAX = 5
 
-async function answer(
+function answer(
   parts: FindParts,
   options: FindOptions,
-  signal: AbortSignal | undefined,
-): Promise<FindAnswer> {
-  const { host, settings } = parts
+  signal: AskerSignal | undefined,
+): MaybePromise<FindAnswer> {
+  const { host } = parts
   const startedMs = performance.now()
   if (options.partition !== '' && !host.database.properties.partitioned) {
     const reason = '`partition` parameter is not supported on this db'
     throw new Failure('query_invalid', { reason })
   }
-  const plan = planFind(options, await indexesOf(parts), planSettings(parts))
-  if (plan.isEmpty) return NOTHING
-  const { rows, matches, ranked } = await candidatesOf(parts, plan, options, signal)
-  const run = new PlanRun<FoundRow>({
-    matches,
-    skip: options.skip,
-    limit: options.limit,
-    now: () => performance.now(),
-    pause,
+  return after(parts.views.designs.of(host.database), designs => {
+    const plan = planFind(options, definitionsOf(parts, designs), planSettings(parts))
+    if (plan.isEmpty) return NOTHING
+    return after(candidatesOf(parts, { plan, options, designs, signal }), candidates =>
+      answerWith(parts, { plan, options, startedMs }, candidates),
+    )
   })
+}
+
+function answerWith(
+  { host, settings }: FindParts,
+  { plan, options, startedMs }: { plan: Plan; options: FindOptions; startedMs: number },
+  { rows, matches, ranked }: Candidates,
+): FindAnswer {
+  const { skip, limit } = options
+  const now = () => performance.now()
+  const run = new PlanRun<FoundRow>({ matches, skip, limit, now, pause })
   const readsDocuments = !plan.covering || host.narrowsDocuments
   return {
-    batches: shown(run, rows, options),
+    next: shown(run.matches(rows), options),
     summary: () => summaryOf({ run, ranked, plan, options, settings, startedMs, readsDocuments }),
   }
 }
 
 const NOTHING: FindAnswer = {
-  batches: (async function* () {})(),
+  next: () => undefined,
   summary: () => ({ bookmark: undefined, warnings: [], statistics: undefined }),
 }
 
@@ -146,16 +159,18 @@ const planSettings = ({ host, compare }: FindParts) => ({
 })
 
 /** All indexes of the database, that of all documents first. */
-export async function indexesOf({
-  host,
-  views,
-  settings,
-}: Pick<FindParts, 'host' | 'views' | 'settings'>): Promise<readonly IndexDefinition[]> {
-  const { database } = host
-  const set = await views.designs.of(database)
+export const indexesOf = async (
+  parts: Pick<FindParts, 'host' | 'views' | 'settings'>,
+): Promise<readonly IndexDefinition[]> =>
+  definitionsOf(parts, await parts.views.designs.of(parts.host.database))
+
+function definitionsOf(
+  { host, settings }: Pick<FindParts, 'host' | 'settings'>,
+  set: DesignSet,
+): readonly IndexDefinition[] {
   const known = parsedIndexes.get(set)
   if (known?.textSearch === settings.textSearch) return known.indexes
-  const { partitioned } = database.properties
+  const { partitioned } = host.database.properties
   const { textSearch } = settings
   const own = [...set.byId.values()].flatMap(({ id, fields }) =>
     readIndexes(id, fields as JsonObject, { partitioned, textSearch }),
@@ -172,18 +187,21 @@ const parsedIndexes = new WeakMap<
 >()
 
 interface Candidates {
-  readonly rows: AsyncIterable<readonly FoundRow[]>
+  readonly rows: Pull<readonly FoundRow[]>
   readonly matches: Matcher
   readonly ranked?: { readonly examined: number }
 }
 
-async function candidatesOf(
-  parts: FindParts,
-  plan: Plan,
-  options: FindOptions,
-  signal: AbortSignal | undefined,
-): Promise<Candidates> {
-  const { host, views } = parts
+interface Asked {
+  readonly plan: Plan
+  readonly options: FindOptions
+  readonly designs: DesignSet
+  readonly signal: AskerSignal | undefined
+}
+
+function candidatesOf(parts: FindParts, asked: Asked): MaybePromise<Candidates> {
+  const { host } = parts
+  const { plan, options } = asked
   const { selector } = options
   const matches = compileMatcher(selector, { compare: parts.compare() })
   const scan = {
@@ -198,28 +216,47 @@ async function candidatesOf(
     const rows = candidatesById(host, { ...scan, range: plan.range, mayMatch })
     return { rows, matches }
   }
-  const open = await openQueryIndex(host.database, views, {
-    designId: plan.index.ddoc,
-    update: options.update && !options.stale,
-    signal,
-  })
-  if (open === undefined) return { rows: NO_ROWS, matches }
-  if (plan.kind === 'text') return textCandidates(parts, plan.index, open, options)
+  const open = indexNamed(parts, asked.designs, plan.index.ddoc)
+  const request = { open, update: options.update && !options.stale, signal: asked.signal }
+  if (plan.kind === 'text') {
+    const { index } = plan
+    const fresh = lookAtQueryIndex(host.database, parts.views, request, () => stateOnly(open))
+    return after(fresh, look =>
+      look === undefined ? { rows: NO_ROWS, matches } : textCandidates(parts, index, open, options),
+    )
+  }
   const { index, range, covering } = plan
-  const rows = candidatesByKey(host, {
+  const { tree } = placeOf(kindOf(open).views, index.name)
+  const keyScan: KeyScan = {
     ...scan,
-    index: open.index,
-    tree: placeOf(kindOf(open).views, index.name).tree,
     range,
     covering,
-    collator: views.collator(),
+    collator: parts.views.collator(),
     columns: columnNames(index).map(parseFieldPath),
-    matchesKey: keyTells(index, selector) ? matches : undefined,
+    ...keyMatching(index, selector, matches),
+  }
+  const rowScan = rowScanOf(keyScan, open.index.order(tree))
+  const opened = lookAtQueryIndex(host.database, parts.views, request, () =>
+    open.index.openScan(tree, rowScan),
+  )
+  return after(opened, found => {
+    const rows = found === undefined ? NO_ROWS : candidatesByKey(host, keyScan, found)
+    return { rows, matches }
   })
-  return { rows, matches }
 }
 
-const NO_ROWS: AsyncIterable<readonly FoundRow[]> = (async function* () {})()
+const stateOnly = ({
+  index,
+}: OpenIndex): MaybePromise<{ look: { state: IndexState | undefined } }> =>
+  after(index.state(), state => ({ look: { state } }))
+
+function indexNamed({ host, views }: FindParts, designs: DesignSet, id: string): OpenIndex {
+  const design = designs.byId.get(id)
+  if (design === undefined) throw new Failure('index_changed')
+  return views.indexes.of(host.database, design)
+}
+
+const NO_ROWS: Pull<readonly FoundRow[]> = () => undefined
 
 /** The special members that somebody looks at. */
 function wantedOf({ selector, fields, sort, conflicts }: FindOptions): WantedMembers {
@@ -227,13 +264,19 @@ function wantedOf({ selector, fields, sort, conflicts }: FindOptions): WantedMem
   return wantedMembers([...selectorFields(selector), ...fields, ...sorted], conflicts)
 }
 
-/** Whether a look at the keys spares reading documents: not where the range says it all already. */
-function keyTells(index: JsonIndex, selector: Selector): boolean {
+/** What keys can tell; looking at each before its document is read spares nothing where the range says it all already. */
+function keyMatching(
+  index: JsonIndex,
+  selector: Selector,
+  matches: Matcher,
+): Pick<KeyScan, 'matchesKey' | 'skipsByKey'> {
   const fields = selectorFields(selector)
   const isExact =
     conjunctTests(selector).length === fields.length &&
     fields.every(field => isConstantField(selector, field))
-  return !isExact && covers(index, fields)
+  const isTold = fields.length === 0 || covers(index, fields)
+  const matchesKey = isTold ? matches : undefined
+  return { matchesKey, skipsByKey: isTold && fields.length > 0 && !isExact }
 }
 
 function textCandidates(
@@ -266,18 +309,16 @@ function kindOf({ kind }: OpenIndex): MangoKind {
   throw new Failure('index_changed')
 }
 
-async function* shown(
-  run: PlanRun<FoundRow>,
-  rows: AsyncIterable<readonly FoundRow[]>,
+function shown(
+  next: Pull<readonly Match<FoundRow>[]>,
   { fields }: FindOptions,
-): AsyncGenerator<readonly FoundDocument[], void, undefined> {
+): Pull<readonly FoundDocument[]> {
   const project = compileProjection(fields)
-  for await (const matches of run.matches(rows)) {
-    yield matches.map(({ candidate, document }) => {
-      const view = fields.length > 0 ? undefined : candidate.view()
-      return view === undefined ? { part: project(document) } : { view }
-    })
+  const shownOf = ({ candidate, document }: Match<FoundRow>): FoundDocument => {
+    const whole = fields.length > 0 ? undefined : candidate.shown()
+    return whole ?? { part: project(document ?? candidate.document() ?? null) }
   }
+  return () => after(next(), matches => matches?.map(shownOf))
 }
 
 function summaryOf({

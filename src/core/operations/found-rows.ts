@@ -7,13 +7,22 @@ import { idOfRow, type ScannedRow } from '../database/document-scan.ts'
 import { decodeDocument, placesIn } from '../database/stored-document.ts'
 import { functionDocument } from '../design/function-document.ts'
 import { printRevision } from '../document/revision.ts'
+import type { RowBlock } from '../indexing/row-block.ts'
+import { idBytes } from '../indexing/row-order.ts'
 import type { ByteFilter } from '../mango/byte-filter.ts'
 import type { JsonValue, MutableJsonObject } from '../mango/json-value.ts'
 import { documentFromKey } from '../mango/projection.ts'
 import type { Candidate } from '../mango/run-plan.ts'
 import type { WantedMembers } from '../mango/selector-document.ts'
 import type { FindHost } from './find-host.ts'
+import { type ListedDocument, listedDocument } from './list-documents.ts'
 import { type DocumentView, viewOfWinner } from './read-document.ts'
+
+/** A whole document, as it is stored where its bytes suffice, or what `fields` left of one. */
+export type FoundDocument =
+  | { readonly stored: ListedDocument; readonly view?: undefined }
+  | { readonly view: DocumentView; readonly stored?: undefined }
+  | { readonly part: JsonValue; readonly stored?: undefined; readonly view?: undefined }
 
 /** A candidate that can also be shown. */
 export interface FoundRow extends Candidate {
@@ -21,7 +30,7 @@ export interface FoundRow extends Candidate {
   /** The key of its row, for the bookmark. */
   readonly key: JsonValue
   /** The whole document; undefined where only an index was read. */
-  view(): DocumentView | undefined
+  shown(): FoundDocument | undefined
 }
 
 /** A stored document that is parsed when somebody looks at it. */
@@ -48,13 +57,19 @@ export class RecordRow implements FoundRow {
     const { value } = this.#row
     const { bodyStart } = placesIn(value)
     if (this.#mayMatch?.(value, bodyStart) === false) return undefined
-    if (this.#wanted.special) return documentOf(this.view())
+    if (this.#wanted.special) return documentOf(this.#view())
     const document = JSON.parse(value.toString('utf8', bodyStart))
     if (this.#wanted.id) document._id = this.id
     return document as JsonValue
   }
 
-  view(): DocumentView {
+  shown(): FoundDocument {
+    const stored = listedDocument(this.#row)
+    const isMore = stored.hasAttachments || (this.#wanted.conflicts && stored.conflicted)
+    return isMore ? { view: this.#view() } : { stored }
+  }
+
+  #view(): DocumentView {
     const { conflicts } = this.#wanted
     return viewOfWinner(decodeDocument(this.#row.value, this.id), { conflicts })
   }
@@ -62,26 +77,37 @@ export class RecordRow implements FoundRow {
 
 /** A row of an index with the document as it is now. */
 export class IndexedRow implements FoundRow {
-  readonly id: string
-  readonly #keyText: Buffer
+  readonly isProven: boolean
+  readonly #block: RowBlock
+  readonly #row: number
   readonly #record: RecordRow | ViewRow | undefined
 
-  constructor(id: string, keyText: Buffer, record: RecordRow | ViewRow | undefined) {
-    this.id = id
-    this.#keyText = keyText
+  constructor(
+    block: RowBlock,
+    row: number,
+    record: RecordRow | ViewRow | undefined,
+    isProven: boolean,
+  ) {
+    this.isProven = isProven
+    this.#block = block
+    this.#row = row
     this.#record = record
   }
 
+  get id(): string {
+    return idBytes(this.#block.idText(this.#row)).toString()
+  }
+
   get key(): JsonValue {
-    return JSON.parse(this.#keyText.toString()) as JsonValue
+    return JSON.parse(this.#block.keyText(this.#row).toString()) as JsonValue
   }
 
   document(): JsonValue | undefined {
     return this.#record?.document()
   }
 
-  view(): DocumentView | undefined {
-    return this.#record?.view()
+  shown(): FoundDocument | undefined {
+    return this.#record?.shown()
   }
 }
 
@@ -89,11 +115,18 @@ export class IndexedRow implements FoundRow {
 export class CoveredRow implements FoundRow {
   readonly id: string
   readonly key: JsonValue
+  readonly isProven: boolean
   readonly #columns: readonly (readonly string[])[]
 
-  constructor(id: string, key: JsonValue, columns: readonly (readonly string[])[]) {
+  constructor(
+    id: string,
+    key: JsonValue,
+    columns: readonly (readonly string[])[],
+    isProven: boolean,
+  ) {
     this.id = id
     this.key = key
+    this.isProven = isProven
     this.#columns = columns
   }
 
@@ -101,7 +134,7 @@ export class CoveredRow implements FoundRow {
     return documentFromKey(this.id, this.#columns, this.key as readonly JsonValue[])
   }
 
-  view(): undefined {
+  shown(): undefined {
     return undefined
   }
 }
@@ -126,8 +159,8 @@ export class ViewRow implements FoundRow {
     return documentOf(this.#view)
   }
 
-  view(): DocumentView {
-    return this.#view
+  shown(): FoundDocument {
+    return { view: this.#view }
   }
 }
 

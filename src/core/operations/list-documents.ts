@@ -325,7 +325,8 @@ function namedRow(id: string, value: Buffer, isLocal: boolean): ListedDocument {
   return isLocal ? listedLocal(row) : listedDocument(row)
 }
 
-function listedDocument(row: ScannedRow): ListedDocument {
+/** A document of a scan as lists show it. */
+export function listedDocument(row: ScannedRow): ListedDocument {
   return new StoredRow(row)
 }
 

@@ -1,45 +1,55 @@
 /**
- * The index of a design document of declarative queries, brought up to date as far as a query wants it. Whoever gets it
- * reads it himself.
+ * The index of a design document of declarative queries, brought up to date as far as a query wants it, and looked at: it
+ * is mostly as it should be, and then one look is all.
  */
-import { Failure } from '../../base/errors.ts'
+import { isFailure } from '../../base/errors.ts'
+import { after, type MaybePromise, rescued } from '../../base/maybe-promise.ts'
 import type { Database } from '../database/database.ts'
+import type { DatabaseHead } from '../database/database-head.ts'
+import type { IndexState } from '../indexing/index-state.ts'
 import type { OpenIndex } from '../indexing/open-indexes.ts'
-import { bringUpIndex, isFresh, stateOf } from './query-view.ts'
+import { type AskerSignal, bringUpIndex, isFresh } from './query-view.ts'
 import type { ViewServices } from './view-services.ts'
 
 export interface QueryIndexRequest {
-  /** With its `_design/`. */
-  readonly designId: string
+  readonly open: OpenIndex
   /** False: as it is, however old. */
   readonly update: boolean
-  readonly signal?: AbortSignal | undefined
+  readonly signal?: AskerSignal | undefined
 }
 
-/**
- * Undefined when it was not built yet and need not be. Fails with `index_changed` when the design document is not the one
- * that the query was planned with.
- */
-export async function openQueryIndex(
+interface Looked {
+  readonly look: { readonly state: IndexState | undefined }
+}
+
+/** Undefined when it was not built yet and need not be. */
+export const lookAtQueryIndex = <T extends Looked>(
   database: Database,
   services: ViewServices,
-  { designId, update, signal }: QueryIndexRequest,
-): Promise<OpenIndex | undefined> {
-  const design = await services.designs.find(database, designId)
-  if (design === undefined) throw new Failure('index_changed')
-  const open = services.indexes.of(database, design)
-  const head = await database.head()
-  const state = await stateOf(open)
-  if (isFresh(state, head)) return open
-  if (!update) return state?.phase === 'ready' ? open : undefined
-  const request = {
-    databaseName: database.name,
-    databaseId: database.store.id,
-    designId,
-    signature: open.signature,
-    seq: head.updateSeq,
-    purgeSeq: head.purgeSeq,
-  }
-  await bringUpIndex(services, request, signal)
-  return open
+  request: QueryIndexRequest,
+  look: () => MaybePromise<T>,
+): MaybePromise<T | undefined> =>
+  after(database.head(), head =>
+    after(unlessMissing(look), looked => {
+      const state = looked?.look.state
+      if (isFresh(state, head)) return looked
+      if (!request.update) return state?.phase === 'ready' ? looked : undefined
+      return bringUp(database, services, request, head).then(look)
+    }),
+  )
+
+const unlessMissing = <T>(look: () => MaybePromise<T>): MaybePromise<T | undefined> =>
+  rescued<T | undefined>(look, thrown => {
+    if (isFailure(thrown, 'store_missing')) return undefined
+    throw thrown
+  })
+
+function bringUp(
+  { name: databaseName, store }: Database,
+  services: ViewServices,
+  { open: { designId, signature }, signal }: QueryIndexRequest,
+  { updateSeq: seq, purgeSeq }: DatabaseHead,
+): Promise<void> {
+  const request = { databaseName, databaseId: store.id, designId, signature, seq, purgeSeq }
+  return bringUpIndex(services, request, typeof signal === 'function' ? signal() : signal)
 }

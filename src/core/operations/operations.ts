@@ -35,7 +35,7 @@ import type { Opened, OpenRequest } from './open-many.ts'
 import type { PartitionInfo } from './partition-info.ts'
 import type { AttachmentUpload, FollowingParts } from './prepare-attachments.ts'
 import type { PurgeLimits } from './purge-documents.ts'
-import type { OpenedView } from './query-view.ts'
+import type { AskerSignal, OpenedView } from './query-view.ts'
 import type { AttachmentView, ByteSpan } from './read-attachment.ts'
 import type { DocumentView, OpenedRevision, OpenOptions, ReadOptions } from './read-document.ts'
 import type { ReplicationOperations } from './replication-operations.ts'
@@ -218,12 +218,12 @@ export interface DatabaseOperations {
   openDesign(name: string): Promise<DesignFunctions>
 
   /** A view of `_design/{design}`. Fails with `document_missing`, reason `missing_named_view` where only the view is. */
-  openView(design: string, view: string): Promise<OpenedView>
+  openView(design: string, view: string): MaybePromise<OpenedView>
   /** About the index of `_design/{design}`. Fails with `document_missing`. */
   viewInfo(design: string): Promise<ViewInfo>
 
   /** A declarative query. Fails with `mango_invalid`. */
-  find(request: JsonObject, signal?: AbortSignal): Promise<FindAnswer>
+  find(request: JsonObject, signal?: AskerSignal): MaybePromise<FindAnswer>
   /** How it would be answered. */
   explain(request: JsonObject): Promise<JsonObject>
   /** Indexes of declarative queries, that of all documents first. */

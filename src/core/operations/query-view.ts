@@ -7,7 +7,7 @@
  */
 
 import { Failure, isFailure } from '../../base/errors.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
+import { after, type MaybePromise, rescued } from '../../base/maybe-promise.ts'
 import type { Database } from '../database/database.ts'
 import type { DatabaseHead } from '../database/database-head.ts'
 import { indexStoreId } from '../database/store-names.ts'
@@ -67,27 +67,40 @@ export interface ViewHost {
 }
 
 /** Fails with `document_missing`: no such design document, or no such view in it. */
-export async function openView(
+export function openView(
   host: ViewHost,
   parts: ViewParts,
   name: { readonly design: string; readonly view: string },
-): Promise<OpenedView> {
+): MaybePromise<OpenedView> {
   host.requireListing()
   const { database } = host
-  const design = await findDesign(host, parts.services, `_design/${name.design}`)
-  return new OpenedView(database, parts, viewOf(database, parts, design, name.view))
+  return after(
+    findDesign(host, parts.services, `_design/${name.design}`),
+    design => new OpenedView(database, parts, viewOf(database, parts, design, name.view)),
+  )
 }
 
 /** Fails as reading it fails: it may be missing or deleted. */
-export async function findDesign(
+export const findDesign = (
+  host: ViewHost,
+  services: ViewServices,
+  id: string,
+): MaybePromise<CachedDesign> =>
+  after(
+    services.designs.find(host.database, id),
+    design => design ?? findMissingDesign(host, services, id),
+  )
+
+/** Reading it tells what is wrong, unless somebody has written it just now. */
+async function findMissingDesign(
   host: ViewHost,
   { designs }: ViewServices,
   id: string,
 ): Promise<CachedDesign> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    await host.readDocument(id)
     const design = await designs.find(host.database, id)
     if (design !== undefined) return design
-    await host.readDocument(id)
   }
   throw new Failure('engine_busy')
 }
@@ -134,18 +147,18 @@ export class OpenedView {
   }
 
   /** @param signal the asker is gone */
-  async answer(request: ViewRequest, signal?: AskerSignal): Promise<ViewAnswer> {
-    for (let attempt = 1; ; attempt++) {
-      const plan = this.#plan(request)
-      try {
-        return await this.#read(plan, request, signal)
-      } catch (thrown) {
+  answer(request: ViewRequest, signal?: AskerSignal, attempt = 1): MaybePromise<ViewAnswer> {
+    const plan = this.#plan(request)
+    return rescued(
+      () => this.#read(plan, request, signal),
+      thrown => {
         const isRemoved = isFailure(thrown, 'store_missing')
         const isChanged = isFailure(thrown, 'index_changed')
         if (attempt === ATTEMPTS_MAX || !(isRemoved || isChanged)) throw thrown
-        if (isChanged) await this.#findAgain()
-      }
-    }
+        const found = isChanged ? this.#findAgain() : undefined
+        return after(found, () => this.answer(request, signal, attempt + 1))
+      },
+    )
   }
 
   #plan(request: ViewRequest): ViewPlan {
@@ -169,21 +182,31 @@ export class OpenedView {
   }
 
   /** Looks first: mostly the index is as the question wants it, and then one look at its store is all. */
-  async #read(
+  #read(
     plan: ViewPlan,
     request: ViewRequest,
     signal: AskerSignal | undefined,
+  ): MaybePromise<ViewAnswer> {
+    return after(this.#database.head(), head =>
+      after(this.#look(plan, request, head), answer => {
+        if (request.update === 'false' || isFresh(answer?.state, head)) {
+          return answer?.given ?? absent(plan)
+        }
+        if (request.update !== 'lazy') return this.#readFresh(plan, request, head, signal)
+        this.#parts.inBackground(`update of ${this.#view.design.id}`, stopped =>
+          this.#bringUp(head, stopped),
+        )
+        return answer?.given ?? absent(plan)
+      }),
+    )
+  }
+
+  async #readFresh(
+    plan: ViewPlan,
+    request: ViewRequest,
+    head: DatabaseHead,
+    signal: AskerSignal | undefined,
   ): Promise<ViewAnswer> {
-    const head = await this.#database.head()
-    const answer = await this.#look(plan, request, head)
-    const state = answer?.state
-    if (request.update === 'false' || isFresh(state, head)) return answer?.given ?? absent(plan)
-    if (request.update === 'lazy') {
-      this.#parts.inBackground(`update of ${this.#view.design.id}`, stopped =>
-        this.#bringUp(head, stopped),
-      )
-      return answer?.given ?? absent(plan)
-    }
     await this.#bringUp(head, typeof signal === 'function' ? signal() : signal)
     return (await this.#look(plan, request, head, true))?.given ?? absent(plan)
   }
@@ -206,21 +229,22 @@ export class OpenedView {
   }
 
   /** What the index says now; undefined when it is not there and need not be. */
-  async #look(
+  #look(
     plan: ViewPlan,
     request: ViewRequest,
     head: DatabaseHead,
     mustBeThere = false,
-  ): Promise<LookedAt | undefined> {
-    try {
-      return await this.#ask(plan, request, head)
-    } catch (thrown) {
-      if (!mustBeThere && isFailure(thrown, 'store_missing')) return undefined
-      throw thrown
-    }
+  ): MaybePromise<LookedAt | undefined> {
+    return rescued<LookedAt | undefined>(
+      () => this.#ask(plan, request, head),
+      thrown => {
+        if (!mustBeThere && isFailure(thrown, 'store_missing')) return undefined
+        throw thrown
+      },
+    )
   }
 
-  async #ask(plan: ViewPlan, request: ViewRequest, head: DatabaseHead): Promise<LookedAt> {
+  #ask(plan: ViewPlan, request: ViewRequest, head: DatabaseHead): MaybePromise<LookedAt> {
     const { open, place } = this.#view
     const { isReduced } = plan
     const withDocs = request.includeDocs === true && !isReduced
@@ -236,17 +260,24 @@ export class OpenedView {
     if (isReduced) {
       const { number: reducerNumber, reducer } = place.reducer as NonNullable<ViewPlace['reducer']>
       const view = { index: open.index, tree: place.tree, reducerNumber, reducer }
-      const { look, batches, whole } = await reduceView(view, plan)
-      return given(look, { total: 0, offset: 0, rows: { kind: 'texts', batches, whole } })
+      return after(reduceView(view, plan), ({ look, batches, whole }) =>
+        given(look, { total: 0, offset: 0, rows: { kind: 'texts', batches, whole } }),
+      )
     }
     if (!withDocs) {
-      const { look, total, offset, ...texts } = await scanView(open.index, place.tree, plan)
-      const { batches, whole } = texts
-      return given(look, { total, offset, rows: { kind: 'texts', batches, whole } })
+      return after(
+        scanView(open.index, place.tree, plan),
+        ({ look, total, offset, batches, whole }) =>
+          given(look, { total, offset, rows: { kind: 'texts', batches, whole } }),
+      )
     }
-    const { look, total, offset, batches } = await scanViewRows(open.index, place.tree, plan)
-    const documents = withDocuments(this.#database, batches, request.conflicts === true)
-    return given(look, { total, offset, rows: { kind: 'documents', batches: documents } })
+    return after(
+      scanViewRows(open.index, place.tree, plan),
+      ({ look, total, offset, batches: rows }) => {
+        const batches = withDocuments(this.#database, rows, request.conflicts === true)
+        return given(look, { total, offset, rows: { kind: 'documents', batches } })
+      },
+    )
   }
 }
 
@@ -273,14 +304,14 @@ export const isFresh = (state: IndexState | undefined, head: DatabaseHead): bool
   state.progress.purgeSeq >= head.purgeSeq
 
 /** Undefined where there is none. */
-export async function stateOf({ index }: OpenIndex): Promise<IndexState | undefined> {
-  try {
-    return await index.state()
-  } catch (thrown) {
-    if (isFailure(thrown, 'store_missing')) return undefined
-    throw thrown
-  }
-}
+export const stateOf = ({ index }: OpenIndex): MaybePromise<IndexState | undefined> =>
+  rescued<IndexState | undefined>(
+    () => index.state(),
+    thrown => {
+      if (isFailure(thrown, 'store_missing')) return undefined
+      throw thrown
+    },
+  )
 
 /** Waits no longer than the asker does; the work itself goes on, for the next one who asks. */
 export async function bringUpIndex(

@@ -90,7 +90,7 @@ export function readDocument(
 }
 
 /** All leaves, or the revisions named; each found one in ascending order, then those that are missing. */
-export function openRevisions(
+export async function openRevisions(
   database: Database,
   id: string,
   wanted: 'all' | readonly Revision[],

@@ -5,8 +5,10 @@
  * What is hidden is not there: every way of asking for somebody else's account is answered as for a name that nobody
  * has, so that no answer tells which names exist. (Trying to create an account does, as long as everybody may.)
  */
+
 import { randomBytes } from 'node:crypto'
 import { Failure, isFailure } from '../../base/errors.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
 import { userNameOfId } from '../../base/product-names.ts'
 import type { AuthSettings } from '../auth/auth-settings.ts'
 import { isDatabaseAdmin, serverAdminCheck } from '../auth/authorize.ts'
@@ -122,7 +124,7 @@ export class UsersDatabaseOperations extends PlainDatabaseOperations {
   }
 
   /** Views show what their functions emit, of everybody. */
-  override openView(design: string, view: string): Promise<OpenedView> {
+  override openView(design: string, view: string): MaybePromise<OpenedView> {
     this.#requireDesignReader(`_design/${design}`)
     return super.openView(design, view)
   }

@@ -29,11 +29,8 @@ export async function readViewInfo(
   tasks: readonly Task[],
 ): Promise<ViewInfo> {
   const open = services.indexes.of(database, design)
-  const [head, state, size] = await Promise.all([
-    database.head(),
-    stateOf(open),
-    services.catalog.size(open.storeId),
-  ])
+  const state = await stateOf(open)
+  const [head, size] = await Promise.all([database.head(), services.catalog.size(open.storeId)])
   const { seq, purgeSeq } = state === undefined ? { seq: 0, purgeSeq: 0 } : progressOf(state)
   const isAtWork = (type: string): boolean =>
     tasks.some(

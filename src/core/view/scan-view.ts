@@ -3,6 +3,8 @@
  * is one row or several joined the way rows are joined there, so that whole blocks pass without
  * being looked at. `scanViewRows` gives them one by one for those who add something to each.
  */
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
+import { pieces } from '../../base/pull.ts'
 import type { BlockIndex, IndexLook, RowScan } from '../indexing/block-index.ts'
 import type { RowBlock, RowSlice } from '../indexing/row-block.ts'
 import { idBytes } from '../indexing/row-order.ts'
@@ -53,30 +55,31 @@ export class ViewRow {
   }
 }
 
-export async function scanView(
-  index: BlockIndex,
-  tree: number,
-  plan: ViewPlan,
-): Promise<ViewTexts> {
-  const scan = await index.openScan(tree, plan)
-  const texts = plan.reverse ? rowTexts : ({ block, from, to }: RowSlice) => [block.text(from, to)]
-  return { ...scan, batches: mapSlices(scan, texts), whole: scan.whole?.flatMap(texts) }
+export function scanView(index: BlockIndex, tree: number, plan: ViewPlan): MaybePromise<ViewTexts> {
+  const texts = plan.reverse ? rowTexts : sliceText
+  return after(index.openScan(tree, plan), scan => {
+    const { look, total, offset, whole } = scan
+    return { look, total, offset, batches: mapSlices(scan, texts), whole: whole?.flatMap(texts) }
+  })
 }
 
-export async function scanViewRows(
+export function scanViewRows(
   index: BlockIndex,
   tree: number,
   plan: ViewPlan,
-): Promise<ViewRows> {
-  const scan = await index.openScan(tree, plan)
+): MaybePromise<ViewRows> {
   const rows = (slice: RowSlice) =>
     rowNumbers(slice, plan.reverse).map(row => new ViewRow(slice.block, row))
-  return { ...scan, batches: mapSlices(scan, rows) }
+  return after(index.openScan(tree, plan), scan => {
+    const { look, total, offset } = scan
+    return { look, total, offset, batches: mapSlices(scan, rows) }
+  })
 }
 
-async function* mapSlices<T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncGenerator<T[]> {
-  for await (const slices of scan.batches) yield slices.flatMap(map)
-}
+const mapSlices = <T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncIterable<T[]> =>
+  pieces(() => after(scan.next(), slices => slices?.flatMap(map)))
+
+const sliceText = ({ block, from, to }: RowSlice): Buffer[] => [block.text(from, to)]
 
 /** The rows of a slice in reverse, one by one. */
 const rowTexts = (slice: RowSlice): Buffer[] =>

@@ -45,7 +45,7 @@ export class EmbeddedStore implements Store {
     return this.#read(view => view.get(key))
   }
 
-  async read<T>(work: (tx: ReadTx) => Steps<T>): Promise<T> {
+  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
     return this.#read(view => finish(work(new EmbeddedReadTx(view))))
   }
 

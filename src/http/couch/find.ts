@@ -1,63 +1,89 @@
 /** Declarative queries and their indexes: `_find`, `_explain`, `_index`. */
+import type { Dialect } from '../../core/dialect/dialect.ts'
 import { indexJson } from '../../core/mango/index-definition.ts'
 import { parseBulkDelete, parseListParameters } from '../../core/mango/index-request.ts'
 import type { JsonObject } from '../../core/mango/json-value.ts'
-import type {
-  FindAnswer,
-  FindStatistics,
-  FoundDocument,
-} from '../../core/operations/find-documents.ts'
-import { joinBatch } from '../kit/json-stream.ts'
+import type { FindAnswer, FindStatistics } from '../../core/operations/find-documents.ts'
+import type { FoundDocument } from '../../core/operations/found-rows.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { Exchange } from './exchange.ts'
 import { scopedFind } from './partition-scope.ts'
 import { presentDocument } from './present-document.ts'
+import { RowWriter } from './present-rows.ts'
 
 export async function postFind(exchange: Exchange): Promise<Reply> {
   const request = scopedFind(exchange, await requestOf(exchange))
-  const answer = await exchange.database.find(request, exchange.request.signal)
-  const body = presentAnswer(exchange, answer)
-  return { status: 200, headers: ['Content-Type', exchange.jsonType], body }
+  const answer = await exchange.database.find(request, () => exchange.request.signal)
+  const reply = { status: 200, headers: ['Content-Type', exchange.jsonType] }
+  const page = new FoundPage(exchange)
+  while (page.length < PIECE_BYTES) {
+    const batch = answer.next()
+    const found = batch instanceof Promise ? await batch : batch
+    if (found === undefined) return { ...reply, body: page.end(answer), inChunks: true }
+    page.add(found)
+  }
+  return { ...reply, body: streamed(page, answer) }
 }
 
-/** Held back by one batch, so that a short answer goes out in one piece. */
-async function* presentAnswer(
-  exchange: Exchange,
+/** What is too long to be held. */
+async function* streamed(
+  page: FoundPage,
   answer: FindAnswer,
-): AsyncGenerator<Buffer | string, void, undefined> {
-  let before = '{"docs":[\r\n'
-  let rows: (Buffer | string)[] = []
-  let bytes = 0
-  for await (const found of answer.batches) {
-    for (const each of found) {
-      const text = presentFound(exchange, each)
-      rows.push(text)
-      bytes += text.length
-    }
-    if (bytes < PIECE_BYTES) continue
-    yield joinBatch(before, ',\r\n', rows)
-    before = ',\r\n'
-    rows = []
-    bytes = 0
+): AsyncGenerator<Buffer, void, undefined> {
+  yield page.take()
+  for (let found = await answer.next(); found !== undefined; found = await answer.next()) {
+    page.add(found)
+    if (page.length >= PIECE_BYTES) yield page.take()
   }
-  const end = summaryText(exchange, answer)
-  const last = rows.pop()
-  if (last === undefined) yield before.startsWith('{') ? before + end : end
-  else if (typeof last === 'string') yield joinBatch(before, ',\r\n', [...rows, last + end])
-  else yield joinBatch(before, ',\r\n', [...rows, Buffer.concat([last, Buffer.from(end)])])
+  yield page.end(answer)
 }
 
 const PIECE_BYTES = 64 * 1024
 
-const presentFound = ({ dialect }: Exchange, { view, part }: FoundDocument): Buffer | string =>
-  view === undefined ? JSON.stringify(part) : presentDocument(view, { dialect })
+/** The body of the answer, written as documents are found. */
+class FoundPage {
+  readonly #dialect: Dialect
+  readonly #rows: RowWriter
+
+  constructor({ dialect }: Exchange) {
+    this.#dialect = dialect
+    this.#rows = new RowWriter({
+      separator: ',\r\n',
+      includeDocs: true,
+      conflicts: false,
+      presentOthers: document => presentDocument(document.view({}), { dialect }),
+    })
+    this.#rows.text('{"docs":[\r\n')
+  }
+
+  get length(): number {
+    return this.#rows.length
+  }
+
+  add(documents: readonly FoundDocument[]): void {
+    for (const found of documents) {
+      if (found.stored !== undefined) this.#rows.bareDocument(found.stored)
+      else if (found.view === undefined) this.#rows.text(JSON.stringify(found.part), true)
+      else this.#rows.bytes(presentDocument(found.view, { dialect: this.#dialect }))
+    }
+  }
+
+  take(): Buffer {
+    return this.#rows.take()
+  }
+
+  end(answer: FindAnswer): Buffer {
+    this.#rows.text(summaryText(this.#dialect, answer))
+    return this.#rows.take()
+  }
+}
 
 async function requestOf(exchange: Exchange): Promise<JsonObject> {
   exchange.requireJsonType()
   return (await exchange.jsonObject()) as JsonObject
 }
 
-function summaryText({ dialect }: Exchange, answer: FindAnswer): string {
+function summaryText(dialect: Dialect, answer: FindAnswer): string {
   const { bookmark, warnings, statistics } = answer.summary()
   if (bookmark === undefined) return ']}\n'
   const members = [`"bookmark": ${JSON.stringify(bookmark)}`]

@@ -157,8 +157,13 @@ const READERS: Readonly<Record<string, Reader>> = {
 
 /** Keys stay JSON texts: how they compare is the view's business. */
 function keyOf(given: Given): Buffer {
+  if ('text' in given && PLAIN_KEY.test(given.text)) return Buffer.from(given.text, 'latin1')
   return Buffer.from(printJson('text' in given ? parseQueryJson(given.text) : given.value))
 }
+
+/** Keys that read and printed are what they were: texts of plain ASCII, short numbers, lists of such without blanks. */
+const PLAIN_KEY =
+  /^(?:"[ !#-[\]-~]*"|0|[1-9]\d{0,14}|\[(?:(?:"[ !#-[\]-~]*"|0|[1-9]\d{0,14})(?:,(?!\])|(?=\])))*\])$/
 
 function keysOf(given: Given, asked: Asked): Buffer[] {
   const isQuery = 'text' in given

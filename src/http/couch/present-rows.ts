@@ -34,14 +34,16 @@ const FRAME_BYTES = 160
 export class RowWriter {
   readonly #options: RowOptions
   readonly #separator: Buffer
-  #bytes: Buffer
+  #bytes = NO_BYTES
+  /** Of the next buffer, which is made when there is something to write. */
+  #capacity: number
   #at = 0
   #isFirst = true
 
   constructor(options: RowOptions, capacity = 16_384) {
     this.#options = options
     this.#separator = Buffer.from(options.separator)
-    this.#bytes = Buffer.allocUnsafe(capacity)
+    this.#capacity = capacity
   }
 
   get length(): number {
@@ -52,7 +54,8 @@ export class RowWriter {
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#at)
     // as much again, unless an unusual row made it large
-    this.#bytes = Buffer.allocUnsafe(Math.min(this.#bytes.length, CAPACITY_MAX))
+    if (this.#at > 0) this.#capacity = Math.min(this.#bytes.length, CAPACITY_MAX)
+    this.#bytes = NO_BYTES
     this.#at = 0
     return taken
   }
@@ -107,9 +110,29 @@ export class RowWriter {
     this.#at += this.#bytes.write(text, this.#at)
   }
 
+  /** A row that is the stored document itself, with nothing around it. */
+  bareDocument(document: ListedDocument): void {
+    const { idStart, idEnd, value, bodyStart } = document
+    this.#reserve((idEnd - idStart) * 6 + value.length - bodyStart + FRAME_BYTES)
+    this.#separate()
+    this.#documentText(document)
+  }
+
+  /** A row whose text is made elsewhere. */
+  bytes(text: Buffer): void {
+    this.#reserve(text.length + this.#separator.length)
+    this.#separate()
+    this.#put(text)
+  }
+
   #plainDocument(document: ListedDocument): void {
-    const { value, bodyStart } = document
     this.#put(DOC)
+    this.#documentText(document)
+    this.#put(CLOSE)
+  }
+
+  #documentText(document: ListedDocument): void {
+    const { value, bodyStart } = document
     this.#put(DOC_ID)
     this.#putId(document)
     this.#put(DOC_REV)
@@ -118,7 +141,6 @@ export class RowWriter {
       this.#bytes[this.#at++] = 0x2c
       this.#at += value.copy(this.#bytes, this.#at, bodyStart + 1, value.length)
     } else this.#bytes[this.#at++] = 0x7d
-    this.#put(CLOSE)
   }
 
   #separate(): void {
@@ -173,13 +195,15 @@ export class RowWriter {
 
   #reserve(count: number): void {
     if (this.#at + count <= this.#bytes.length) return
-    const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#at + count))
+    const doubled = Math.max(this.#capacity, this.#bytes.length * 2)
+    const grown = Buffer.allocUnsafe(Math.max(doubled, this.#at + count))
     this.#bytes.copy(grown, 0, 0, this.#at)
     this.#bytes = grown
   }
 }
 
 const CLOSE = Buffer.from('}')
+const NO_BYTES = Buffer.alloc(0)
 const CAPACITY_MAX = 2 * 1024 * 1024
 
 /** Nothing that JSON escapes. */

@@ -3,6 +3,7 @@
  * design document. Rows come as texts and are joined; nothing of them is parsed.
  */
 import { Failure } from '../../base/errors.ts'
+import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import type { OpenedView, ViewAnswer } from '../../core/operations/query-view.ts'
 import type { RowWithDocument } from '../../core/operations/view-documents.ts'
 import { etagOf, notModifiedReply } from '../kit/conditional.ts'
@@ -18,9 +19,9 @@ import {
 import { scoped } from './partition-scope.ts'
 import { type PresentOptions, presentDocument } from './present-document.ts'
 
-export async function getView(exchange: Exchange): Promise<Reply> {
+export function getView(exchange: Exchange): MaybePromise<Reply> {
   const query = scoped(exchange, parseViewQuery(exchange.request.query, undefined, 'view'))
-  return replyWith(exchange, await openView(exchange), query)
+  return after(openView(exchange), view => replyWith(exchange, view, query))
 }
 
 export async function postView(exchange: Exchange): Promise<Reply> {
@@ -55,7 +56,7 @@ export async function postViewQueries(exchange: Exchange): Promise<Reply> {
   return { status: 200, headers, body: presentAnswers(exchange, answers) }
 }
 
-const openView = ({ database, params }: Exchange): Promise<OpenedView> =>
+const openView = ({ database, params }: Exchange): MaybePromise<OpenedView> =>
   database.openView(params.get('ddoc'), params.get('view'))
 
 async function* presentAnswers(
@@ -71,14 +72,24 @@ async function* presentAnswers(
   yield answers.length === 0 ? `${before}\r\n]}\n` : '\r\n]}\n'
 }
 
-async function replyWith(
+const replyWith = (
   exchange: Exchange,
   view: OpenedView,
   query: ParsedViewQuery,
   requestBody?: Buffer,
-): Promise<Reply> {
+): MaybePromise<Reply> =>
+  after(
+    view.answer(query, () => exchange.request.signal),
+    answer => replyTo(exchange, query, answer, requestBody),
+  )
+
+function replyTo(
+  exchange: Exchange,
+  query: ParsedViewQuery,
+  answer: ViewAnswer,
+  requestBody: Buffer | undefined,
+): Reply {
   const { request, dialect } = exchange
-  const answer = await view.answer(query, () => request.signal)
   const headers = ['Content-Type', exchange.jsonType]
   if (dialect.listingEtags) {
     const seq = query.updateSeq === true ? answer.updateSeq : ''

@@ -71,8 +71,15 @@ function sendWhole(
     lingerThenEnd(response, request, options)
   } else if (typeof sent === 'object' && sent.length <= JOIN_BYTES_MAX) {
     // latin1 keeps every byte as it is, and spares a second buffer on the wire
-    response.end(sent.toString('latin1'), 'latin1')
+    const text = sent.toString('latin1')
+    response.end(framing === 'chunked' ? onlyChunk(response, text) : text, 'latin1')
   } else response.end(sent)
+}
+
+/** The body as one chunk and the end: node:http would hand the socket five pieces. */
+function onlyChunk(response: ServerResponse, text: string): string {
+  response.chunkedEncoding = false
+  return text === '' ? '0\r\n\r\n' : `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
 }
 
 function wholeFraming(request: HttpRequest, reply: Reply, length: number): Framing {

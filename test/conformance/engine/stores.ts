@@ -55,10 +55,7 @@ export const stores: readonly EnginePromise[] = [
       const store = engine.store('nothing')
       const missing = failsWith('store_missing')
       await assert.rejects(async () => store.get(b('a')), missing)
-      await assert.rejects(
-        store.read(tx => tx.get(b('a'))),
-        missing,
-      )
+      await assert.rejects(async () => store.read(tx => tx.get(b('a'))), missing)
       await assert.rejects(putAll(store, [[b('a'), b('1')]]), missing)
       await assert.rejects(collect(store.scan(ALL)), missing)
       await assert.rejects(store.size(), missing)
@@ -77,10 +74,7 @@ export const stores: readonly EnginePromise[] = [
       await engine.close()
       const closed = failsWith('engine_closed')
       await assert.rejects(async () => store.get(b('a')), closed)
-      await assert.rejects(
-        store.read(tx => tx.get(b('a'))),
-        closed,
-      )
+      await assert.rejects(async () => store.read(tx => tx.get(b('a'))), closed)
       await assert.rejects(putAll(store, [[b('a'), b('1')]]), closed)
       await assert.rejects(collect(store.scan(ALL)), closed)
       await assert.rejects(store.compact(), closed)

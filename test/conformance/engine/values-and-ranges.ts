@@ -85,10 +85,10 @@ export const basics: readonly EnginePromise[] = [
           store,
           ['a', 'b', 'c', 'd'].map(key => [b(key), b(key)] as const),
         )
-        const scan = (start: string, end: string, reverse: boolean) =>
-          store
-            .read(tx => tx.scan({ start: b(start), end: b(end) }, { limit: 10, reverse }))
-            .then(keysOf)
+        const scan = async (start: string, end: string, reverse: boolean) => {
+          const range = { start: b(start), end: b(end) }
+          return keysOf(await store.read(tx => tx.scan(range, { limit: 10, reverse })))
+        }
         assert.deepEqual(await scan('b', 'd', false), ['b', 'c'])
         assert.deepEqual(await scan('b', 'd', true), ['c', 'b'])
         assert.deepEqual(await scan('aa', 'cc', true), ['c', 'b'])
@@ -108,8 +108,8 @@ export const basics: readonly EnginePromise[] = [
           store,
           ['a', 'b', 'c', 'd'].map(key => [b(key), Buffer.alloc(100)] as const),
         )
-        const scan = (options: { limit: number; bytesMax?: number }) =>
-          store.read(tx => tx.scan(ALL, options)).then(keysOf)
+        const scan = async (options: { limit: number; bytesMax?: number }) =>
+          keysOf(await store.read(tx => tx.scan(ALL, options)))
         assert.deepEqual(await scan({ limit: 2 }), ['a', 'b'])
         assert.deepEqual(await scan({ limit: 9, bytesMax: 1 }), ['a'])
         assert.deepEqual(await scan({ limit: 9, bytesMax: 150 }), ['a', 'b'])

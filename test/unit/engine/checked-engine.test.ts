@@ -60,12 +60,12 @@ describe('CheckedEngine', () => {
 
   it('takes range bounds a little longer than keys, and no longer', async () => {
     const store = await made
-    const scan = (length: number) =>
+    const scan = async (length: number) =>
       store.read(tx => tx.scan({ start: b(''), end: Buffer.alloc(length, 0xff) }, { limit: 1 }))
     assert.equal((await scan(keyBytesMax + 16)).length, 1)
     await assert.rejects(scan(keyBytesMax + 17), tooMuch)
     await assert.rejects(
-      store.read(tx => tx.scan({ start: b(''), end: b('z') }, { limit: -1 })),
+      async () => store.read(tx => tx.scan({ start: b(''), end: b('z') }, { limit: -1 })),
       AssertionError,
     )
     const never = store.scan({ start: b(''), end: b('z') }, { batchCountMax: 0 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { connectionPair, inject } from '../../../../src/http/kit/inject.ts'
@@ -243,6 +244,31 @@ describe('respond', () => {
     assert.match(text, /\r\n\r\nabc$/)
     assert.doesNotMatch(text, /chunked/)
   })
+
+  it('sends a whole body as the chunks of a stream, and the connection goes on', async () => {
+    const long = Buffer.alloc(40_000, 'x')
+    const bodies: Record<string, Buffer> = {
+      '/empty': Buffer.alloc(0),
+      '/short': Buffer.from('{"é":1}\n'),
+      '/long': long,
+    }
+    const handler: Handler = request => {
+      const body = bodies[request.target] as Buffer
+      return { status: 200, headers: [], body, inChunks: true }
+    }
+    const { server } = tinyServer({ routes: { '/{path}': handler } })
+    const raw = await rawAnswer(server, '/short')
+    assert.match(raw, /\r\nTransfer-Encoding: chunked\r\n/)
+    assert.ok(raw.endsWith('\r\n\r\n9\r\n{"é":1}\n\r\n0\r\n\r\n'), raw)
+    assert.doesNotMatch(await rawAnswer(server, '/short', '1.0'), /chunked|\r\n0\r\n/)
+    const { port } = await server.listen(0, '127.0.0.1')
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (const path of ['/short', '/empty', '/long', '/short']) {
+      assert.deepEqual(await getOver(agent, port, path), bodies[path])
+    }
+    agent.destroy()
+    await server.drain(1000)
+  })
 })
 
 async function rawAnswer(
@@ -259,4 +285,10 @@ async function rawAnswer(
   })
   await once(near, 'end')
   return text
+}
+
+async function getOver(agent: Agent, port: number, path: string): Promise<Buffer> {
+  const asked = get({ agent, port, path, host: '127.0.0.1' })
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  return Buffer.concat(await response.toArray())
 }
