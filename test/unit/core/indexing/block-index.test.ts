@@ -164,7 +164,7 @@ test('runs in a store of their own are dropped at the end, and a build that lost
   assert.deepEqual(await engine.listStores(), ['i'])
 })
 
-const nodeCount = (store: Store): Promise<number> =>
+const nodeCount = async (store: Store): Promise<number> =>
   store.read(function* (tx: ReadTx) {
     return (yield* tx.scan(ALL_NODES, { limit: 100_000 })).length
   })
