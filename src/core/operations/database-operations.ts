@@ -10,7 +10,6 @@ import {
 } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { EditResult } from '../database/commit-edits.ts'
-import { isCompacting } from '../database/compaction-lease.ts'
 import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
 import { type LocalDocument, readLocalDocument } from '../database/local-documents.ts'
@@ -331,7 +330,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   info(): Promise<DatabaseInfo> {
-    return readInfo(this.database, this.#server.clock())
+    return readInfo(this.database)
   }
 
   printSequence(seq: number): string {
@@ -405,11 +404,11 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 }
 
-export async function readInfo(database: Database, nowMs: number): Promise<DatabaseInfo> {
+export async function readInfo(database: Database): Promise<DatabaseInfo> {
   const [head, size, compactRunning] = await Promise.all([
     database.head(),
     database.store.size(),
-    isCompacting(database.store, nowMs),
+    database.compaction.isRunning(),
   ])
   const { createdMs, partitioned, q, n } = database.properties
   return {

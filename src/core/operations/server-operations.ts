@@ -154,7 +154,7 @@ export class LocalServer implements ServerOperations {
 
   async databaseInfo(name: string): Promise<DatabaseInfo | undefined> {
     const database = await this.#parts.catalog.find(name)
-    return database && (await readInfo(database, this.#parts.clock()))
+    return database && (await readInfo(database))
   }
 
   async createDatabase(user: User, name: string, options: NewDatabase): Promise<void> {
