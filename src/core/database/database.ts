@@ -186,7 +186,7 @@ export class Database {
   #get(key: Buffer): MaybePromise<Buffer | undefined> {
     try {
       const value = this.store.get(key)
-      return value instanceof Promise ? this.#guard(value) : value
+      return value instanceof Promise ? value.catch(this.#rethrow) : value
     } catch (thrown) {
       throw this.#named(thrown)
     }
@@ -208,6 +208,10 @@ export class Database {
     } catch (thrown) {
       throw this.#named(thrown)
     }
+  }
+
+  readonly #rethrow = (thrown: unknown): never => {
+    throw this.#named(thrown)
   }
 
   #named(thrown: unknown): unknown {

@@ -42,6 +42,7 @@ import {
   listNamedDocuments,
   type Namespace,
 } from './list-documents.ts'
+import type { DocumentAhead } from './look-ahead.ts'
 import { compactDatabase } from './manage-database.ts'
 import {
   type CreatedIndex,
@@ -98,6 +99,8 @@ export interface DatabaseParts {
   readonly user: User
   readonly security: Security
   readonly server: OwningServer
+  /** Asked for already; for the first read of it. */
+  readonly document?: DocumentAhead
 }
 
 /** What a database asks of the server it belongs to. */
@@ -128,12 +131,14 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   readonly user: User
   readonly security: Security
   readonly #server: OwningServer
+  #documentAhead: DocumentAhead | undefined
 
   constructor(parts: DatabaseParts) {
     this.database = parts.database
     this.user = parts.user
     this.security = parts.security
     this.#server = parts.server
+    this.#documentAhead = parts.document
   }
 
   get name(): string {
@@ -161,7 +166,9 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView> {
     if (this.database.properties.partitioned) requirePartition(id)
-    return readDocument(this.database, id, options)
+    const ahead = this.#documentAhead
+    this.#documentAhead = undefined
+    return readDocument(this.database, id, options, ahead?.id === id ? ahead.record : undefined)
   }
 
   openRevisions(
