@@ -233,6 +233,10 @@ function print({ perSecond, ownUs, postgresUs }: Figure): string {
 /** The cost of a document while there are ever more. */
 async function grow(server: BenchServer, most: number, postgresPid: number | undefined) {
   const timed = timedOn(server, postgresPid)
+  // The first step is not to be the one at which the processes get warm.
+  await ask(server, 'PUT', '/warm')
+  await fill(server, 'warm', 0, 20_000)
+  await requests(server, getRequest(server, 'warm', 20_000), WARM_MS)
   await ask(server, 'PUT', '/growing')
   let count = 0
   for (let step = 10_000; step <= most; step *= 10) {
