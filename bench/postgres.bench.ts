@@ -1,12 +1,16 @@
 /**
- * What does PostgreSQL cost? The same load on the embedded engine and on a PostgreSQL server beside it, one after the other
- * in one run: reads of documents, declarative queries, bulk writes, a view built. Figures are ratios: goals are half of
- * the embedded rate for reads, queries and views, a third for bulk writes. On a busy machine read the processor time, of
- * Gurney and PostgreSQL together. Then bulk writes and reads while a database
- * grows, for the cost of a document should stay the same; and reads of two nodes beside those of one, which say something
- * only where there are cores for both, the server and the client.
+ * What does PostgreSQL cost? The same load on the embedded engine and on a PostgreSQL server beside it, by turns, the median
+ * of some rounds each: reads of documents, declarative queries, bulk writes, a view built. Figures are ratios: goals are half of
+ * the embedded rate for reads, queries and views, a third for bulk writes. Requests are timed after a warm-up: what a
+ * process has just begun to run is slow, all the more where there is more of it. On a busy machine read the processor
+ * time, of Gurney and PostgreSQL apart. Then bulk writes and reads while a database grows, for the cost of a document
+ * should stay the same; and reads of two nodes beside those of one, which say something only where there are cores for
+ * both, the server and the client.
  *
- *   node --import tsx bench/postgres.bench.ts [--quick] [--grow N]
+ *   node --import tsx bench/postgres.bench.ts [--quick] [--grow N] [--only-grow]
+ *
+ * `--grow N` goes to N documents, in steps from 10,000 by ten: a million takes some minutes, and is what a run without
+ * `--quick` does. `--only-grow` leaves the rest out.
  *
  * PostgreSQL is that of the tests: GURNEY_TEST_POSTGRES, or one of its own.
  */
@@ -17,35 +21,54 @@ import { requestBytes, runLoad } from './load.ts'
 import { type BenchServer, runServer } from './run-server.ts'
 
 const quick = process.argv.includes('--quick')
-const DURATION_MS = quick ? 2000 : 5000
-const DOCUMENTS = quick ? 10_000 : 50_000
+const ROUNDS = 5
+const ROUND_MS = quick ? 800 : 2000
+const WARM_MS = quick ? 1500 : 3000
+const ROUND_DOCUMENTS = quick ? 2000 : 10_000
+const DOCUMENTS = ROUNDS * ROUND_DOCUMENTS
 const BULK = 1000
 const CONNECTIONS = 32
-const VIEW = { map: 'function (doc) { emit(doc.place, doc.n) }', reduce: '_sum' }
+const NAMES = ['get', 'find', 'bulk', 'view'] as const
 const GOALS = { get: 1 / 2, find: 1 / 2, bulk: 1 / 3, view: 1 / 2 }
 
 interface Figure {
   readonly perSecond: number
-  readonly cpuUs: number
+  /** Of Gurney. */
+  readonly ownUs: number
+  readonly postgresUs: number
 }
 
-type Figures = Readonly<Record<keyof typeof GOALS, Figure>>
+type Timed = (work: () => Promise<Counted>) => Promise<Figure>
 
-/** A rate, and the processor time of one, of all processes but the client. */
-async function timed(cpuMs: () => number, work: () => Promise<Counted>): Promise<Figure> {
-  const before = cpuMs()
-  const { perSecond, count } = await work()
-  return { perSecond, cpuUs: ((cpuMs() - before) * 1000) / count }
-}
+/** Gives a rate, and the processor time of one, of all processes but the client. */
+const timedOn =
+  (server: BenchServer, postgresPid: number | undefined): Timed =>
+  async work => {
+    const cpuMs = () => ({
+      own: server.cpuMs(),
+      postgres: postgresPid === undefined ? 0 : treeCpuMs(postgresPid),
+    })
+    const before = cpuMs()
+    const { perSecond, count } = await work()
+    const after = cpuMs()
+    return {
+      perSecond,
+      ownUs: ((after.own - before.own) * 1000) / count,
+      postgresUs: ((after.postgres - before.postgres) * 1000) / count,
+    }
+  }
 
 interface Counted {
   readonly perSecond: number
   readonly count: number
 }
 
+/** Scattered: neighbours in time are none in the order of ids. */
+const idOf = (n: number): string => `doc-${String((n * 7919) % 10_000_019).padStart(8, '0')}`
+
 const documentsFrom = (start: number, count: number): object[] =>
   Array.from({ length: count }, (_, at) => ({
-    _id: `doc-${String(((start + at) * 7919) % 10_000_019).padStart(8, '0')}`,
+    _id: idOf(start + at),
     type: 'data_record',
     n: start + at,
     place: `place-${(start + at) % 500}`,
@@ -91,7 +114,7 @@ async function fill(
 async function requests(
   server: BenchServer,
   make: (n: number) => Buffer,
-  durationMs = DURATION_MS,
+  durationMs: number,
 ): Promise<Counted> {
   const { perSecond, statuses, requestCount } = await runLoad({
     port: server.port,
@@ -104,33 +127,75 @@ async function requests(
   return { perSecond, count: requestCount }
 }
 
-const getRequest = ({ authorization }: BenchServer, database: string, count: number) => {
-  const ids = documentsFrom(0, count).map(document => (document as { _id: string })._id)
+const getRequest =
+  ({ authorization }: BenchServer, database: string, count: number) =>
+  (n: number): Buffer =>
+    requestBytes('GET', `/${database}/${idOf((n * 31) % count)}`, { Authorization: authorization })
+
+interface Side {
+  readonly server: BenchServer
+  readonly timed: Timed
+}
+
+/** What is measured, side by side. Each of them leaves what the next needs. */
+async function measure(sides: readonly Side[]): Promise<void> {
+  for (const { server } of sides) await ask(server, 'PUT', '/bench')
+  const bulk = await byTurns(sides, (server, round) =>
+    fill(server, 'bench', round * ROUND_DOCUMENTS, ROUND_DOCUMENTS),
+  )
+  const get = await loaded(sides, server => getRequest(server, 'bench', 5000))
+  const view = await byTurns(sides, buildView)
+  for (const { server } of sides) {
+    await ask(server, 'POST', '/bench/_index', { index: { fields: ['place'] } })
+    await ask(server, 'POST', '/bench/_find', placeQuery(0))
+  }
+  const find = await loaded(sides, findRequest)
+  compare({ get, find, bulk, view })
+}
+
+const placeQuery = (place: number) => ({ selector: { place: `place-${place}` }, limit: 10 })
+
+const findRequest = ({ authorization }: BenchServer) => {
+  const headers = { Authorization: authorization, 'Content-Type': 'application/json' }
   return (n: number): Buffer =>
-    requestBytes('GET', `/${database}/${ids[(n * 31) % count]}`, { Authorization: authorization })
+    requestBytes('POST', '/bench/_find', headers, JSON.stringify(placeQuery(n % 500)))
 }
 
-async function measure(server: BenchServer, postgresPid?: number): Promise<Figures> {
-  const cpuMs = (): number =>
-    server.cpuMs() + (postgresPid === undefined ? 0 : treeCpuMs(postgresPid))
-  await ask(server, 'PUT', '/bench')
-  const bulk = await timed(cpuMs, () => fill(server, 'bench', 0, DOCUMENTS))
-  const get = await timed(cpuMs, () => requests(server, getRequest(server, 'bench', 5000)))
-  await ask(server, 'PUT', '/bench/_design/d', { views: { v: VIEW } })
-  const view = await timed(cpuMs, () => buildView(server))
-  await ask(server, 'POST', '/bench/_index', { index: { fields: ['place'] } })
-  const query = (place: number) => ({ selector: { place: `place-${place}` }, limit: 10 })
-  await ask(server, 'POST', '/bench/_find', query(0))
-  const headers = { Authorization: server.authorization, 'Content-Type': 'application/json' }
-  const request = (n: number): Buffer =>
-    requestBytes('POST', '/bench/_find', headers, JSON.stringify(query(n % 500)))
-  const find = await timed(cpuMs, () => requests(server, request))
-  return { get, find, bulk, view }
+async function loaded(
+  sides: readonly Side[],
+  requestOf: (server: BenchServer) => (n: number) => Buffer,
+): Promise<Figure[]> {
+  for (const { server } of sides) await requests(server, requestOf(server), WARM_MS)
+  return byTurns(sides, server => requests(server, requestOf(server), ROUND_MS))
 }
 
-async function buildView(server: BenchServer): Promise<Counted> {
+/** The median of some rounds, for each side. */
+async function byTurns(
+  sides: readonly Side[],
+  work: (server: BenchServer, round: number) => Promise<Counted>,
+): Promise<Figure[]> {
+  const rounds: Figure[][] = sides.map(() => [])
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [at, { server, timed }] of sides.entries()) {
+      rounds[at]?.push(await timed(() => work(server, round)))
+    }
+  }
+  return rounds.map(figures => ({
+    perSecond: median(figures.map(figure => figure.perSecond)),
+    ownUs: median(figures.map(figure => figure.ownUs)),
+    postgresUs: median(figures.map(figure => figure.postgresUs)),
+  }))
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] as number
+
+/** Another one each round. */
+async function buildView(server: BenchServer, round: number): Promise<Counted> {
+  const map = `function (doc) { emit(doc.place, doc.n + ${round}) }`
+  await ask(server, 'PUT', `/bench/_design/d${round}`, { views: { v: { map, reduce: '_sum' } } })
   const startMs = performance.now()
-  await ask(server, 'GET', '/bench/_design/d/_view/v')
+  await ask(server, 'GET', `/bench/_design/d${round}/_view/v`)
   return { perSecond: (DOCUMENTS * 1000) / (performance.now() - startMs), count: DOCUMENTS }
 }
 
@@ -146,33 +211,41 @@ async function withServer<T>(
   }
 }
 
-function compare(embedded: Figures, postgres: Figures): void {
-  for (const name of ['get', 'find', 'bulk', 'view'] as const) {
-    const [ours, theirs] = [embedded[name], postgres[name]]
+function compare(figures: Readonly<Record<keyof typeof GOALS, Figure[]>>): void {
+  for (const name of NAMES) {
+    const [ours, theirs] = figures[name] as [Figure, Figure]
     const ratio = theirs.perSecond / ours.perSecond
     console.log(
       `${name.padEnd(5)} ${print(ours)} embedded, ${print(theirs)} PostgreSQL: ` +
         `${ratio.toFixed(2)} of the rate (goal ${GOALS[name].toFixed(2)}), ` +
-        `${(ours.cpuUs / theirs.cpuUs).toFixed(2)} by processor time, load ${loadavg()[0]?.toFixed(1)}`,
+        `${(costOf(ours) / costOf(theirs)).toFixed(2)} by processor time, load ${loadavg()[0]?.toFixed(1)}`,
     )
   }
 }
 
-const print = ({ perSecond, cpuUs }: Figure): string =>
-  `${perSecond.toFixed(0).padStart(7)}/s ${cpuUs.toFixed(0).padStart(5)} us`
+const costOf = ({ ownUs, postgresUs }: Figure): number => ownUs + postgresUs
+
+function print({ perSecond, ownUs, postgresUs }: Figure): string {
+  const there = postgresUs === 0 ? '' : ` + ${postgresUs.toFixed(0)}`
+  return `${perSecond.toFixed(0).padStart(7)}/s ${ownUs.toFixed(0).padStart(4)}${there} us`
+}
 
 /** The cost of a document while there are ever more. */
 async function grow(server: BenchServer, most: number, postgresPid: number | undefined) {
-  const cpuMs = (): number =>
-    server.cpuMs() + (postgresPid === undefined ? 0 : treeCpuMs(postgresPid))
+  const timed = timedOn(server, postgresPid)
+  // The first step is not to be the one at which the processes get warm.
+  await ask(server, 'PUT', '/warm')
+  await fill(server, 'warm', 0, 20_000)
+  await requests(server, getRequest(server, 'warm', 20_000), WARM_MS)
   await ask(server, 'PUT', '/growing')
   let count = 0
   for (let step = 10_000; step <= most; step *= 10) {
     const added = step - count
-    const bulk = await timed(cpuMs, () => fill(server, 'growing', step - added, added))
+    const bulk = await timed(() => fill(server, 'growing', step - added, added))
     count = step
-    const request = getRequest(server, 'growing', 5000)
-    const get = await timed(cpuMs, () => requests(server, request, 2000))
+    const request = getRequest(server, 'growing', step)
+    await requests(server, request, WARM_MS)
+    const get = await timed(() => requests(server, request, ROUND_MS))
     const size = String(count).padStart(8)
     console.log(`${size} documents: written ${print(bulk)}, read ${print(get)}`)
   }
@@ -183,9 +256,9 @@ async function twoNodes(address: string): Promise<void> {
     withServer({ engine: address, nodeName: 'two@127.0.0.1' }, async two => {
       await ask(one, 'PUT', '/nodes')
       await fill(one, 'nodes', 0, 5000)
-      const alone = await requests(one, getRequest(one, 'nodes', 5000))
+      const alone = await requests(one, getRequest(one, 'nodes', 5000), ROUND_MS)
       const both = await Promise.all(
-        [one, two].map(server => requests(server, getRequest(server, 'nodes', 5000))),
+        [one, two].map(server => requests(server, getRequest(server, 'nodes', 5000), ROUND_MS)),
       )
       const sum = both.reduce((total, { perSecond }) => total + perSecond, 0)
       const cores = availableParallelism()
@@ -202,11 +275,19 @@ const growMost = growIndex > 0 ? Number(process.argv[growIndex + 1]) : quick ? 1
 const postgres = await startPostgres()
 try {
   const pid = postgres.pid()
-  const embedded = await withServer({}, server => measure(server))
-  const shared = await withServer({ engine: postgres.address() }, server => measure(server, pid))
-  compare(embedded, shared)
+  const onlyGrow = process.argv.includes('--only-grow')
+  if (!onlyGrow) {
+    await withServer({}, embedded =>
+      withServer({ engine: postgres.address() }, shared =>
+        measure([
+          { server: embedded, timed: timedOn(embedded, undefined) },
+          { server: shared, timed: timedOn(shared, pid) },
+        ]),
+      ),
+    )
+  }
   await withServer({ engine: postgres.address() }, server => grow(server, growMost, pid))
-  await twoNodes(postgres.address())
+  if (!onlyGrow) await twoNodes(postgres.address())
 } finally {
   await postgres.stop()
 }

@@ -59,8 +59,9 @@ export class DocumentDatabase {
     this.name = name
   }
 
-  async open(): Promise<DatabaseOperations> {
-    return this.#server.open(APPLICATION_USER, this.name)
+  /** @param documentId of the document that will be read at once */
+  async open(documentId?: string): Promise<DatabaseOperations> {
+    return this.#server.open(APPLICATION_USER, this.name, documentId)
   }
 
   newId(): string {
@@ -73,7 +74,7 @@ export class DocumentDatabase {
   async get(id: string): Promise<Document | undefined> {
     if (id === '' || id.startsWith('_local/')) return undefined
     try {
-      return documentOf(await (await this.open()).readDocument(id))
+      return documentOf(await (await this.open(id)).readDocument(id))
     } catch (thrown) {
       if (isFailure(thrown, 'document_missing')) return undefined
       throw thrown

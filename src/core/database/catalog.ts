@@ -58,6 +58,11 @@ export class Catalog {
     })
   }
 
+  /** What the name led to when it was last asked about; it may be another's by now. */
+  lastFound(name: string): Database | undefined {
+    return this.#known.get(name)?.database
+  }
+
   /** Asked by every request: one engine get, and nothing is parsed while the entry stays the same. */
   find(name: string): MaybePromise<Database | undefined> {
     const known = this.#known.get(name)

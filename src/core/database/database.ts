@@ -10,6 +10,7 @@ import type { Notices } from '../notices/notices.ts'
 import { ChangeFollowers } from './change-followers.ts'
 import { type CommitWork, commitEdits, type DocumentEdit, type EditResult } from './commit-edits.ts'
 import { CommitQueue } from './commit-queue.ts'
+import { CompactionTurn } from './compaction-turn.ts'
 import { type DatabaseHead, decodeHead } from './database-head.ts'
 import { DESIGN_STAMP, HEAD, PURGED_INFOS_LIMIT, REVISION_LIMIT, SECURITY } from './keyspace.ts'
 import { lifeOf, parseSequence, SequencePrinter } from './sequence-text.ts'
@@ -42,6 +43,7 @@ export class Database {
   #security: { bytes: Buffer; parse: (value: unknown) => unknown; value: unknown } | undefined
   readonly #sequences: SequencePrinter
   #followers: ChangeFollowers | undefined
+  #compaction: CompactionTurn | undefined
   #ended = false
 
   constructor(parts: {
@@ -97,6 +99,11 @@ export class Database {
       newestSeq: async () => (await this.head()).updateSeq,
     })
     return this.#followers
+  }
+
+  get compaction(): CompactionTurn {
+    this.#compaction ??= new CompactionTurn(this.store)
+    return this.#compaction
   }
 
   /** Writes documents; one result per edit, in order, after they are on disk. */
@@ -183,7 +190,7 @@ export class Database {
   #guarded<T>(look: () => MaybePromise<T>): MaybePromise<T> {
     try {
       const value = look()
-      return value instanceof Promise ? this.#guard(value) : value
+      return value instanceof Promise ? value.catch(this.#rethrow) : value
     } catch (thrown) {
       throw this.#named(thrown)
     }
@@ -205,6 +212,10 @@ export class Database {
     } catch (thrown) {
       throw this.#named(thrown)
     }
+  }
+
+  readonly #rethrow = (thrown: unknown): never => {
+    throw this.#named(thrown)
   }
 
   #named(thrown: unknown): unknown {

@@ -21,6 +21,8 @@ export interface LeaseOptions {
   readonly signal: AbortSignal
   /** Asked now and then while somebody else has it; true: it is not needed any more. */
   readonly isDone?: () => Promise<boolean>
+  /** It is not needed either when whoever has it is seen to live. */
+  readonly onlyFromDead?: boolean
 }
 
 interface LeaseRecord {
@@ -40,14 +42,14 @@ export async function acquireLease(
 ): Promise<Lease | undefined> {
   const owner = randomBytes(8).toString('hex')
   const durationMs = options.durationMs ?? DURATION_MS
-  let seen: { text: string; sinceMs: number } | undefined
+  const watch = new LeaseWatch()
   for (let lookMs = LOOK_MS_MIN; ; lookMs = Math.min(LOOK_MS_MAX, lookMs * 2)) {
     if (options.signal.aborted) throw new Failure('engine_closed')
     const startMs = performance.now()
-    const deadText = seen !== undefined && isOver(seen, startMs) ? seen.text : undefined
-    const held = await claim(place, { owner, renewal: 0, durationMs }, deadText)
+    const held = await claim(place, { owner, renewal: 0, durationMs }, watch.deadText)
     if (held === undefined) return new Lease(place, owner, durationMs, startMs)
-    if (held !== seen?.text) seen = { text: held, sinceMs: performance.now() }
+    watch.look(held)
+    if (options.onlyFromDead === true && watch.isAlive) return undefined
     if ((await options.isDone?.()) === true) return undefined
     // Ending early is told by the signal, above.
     await delay(lookMs, undefined, { signal: options.signal }).catch(() => {})
@@ -126,8 +128,30 @@ export class Lease {
   }
 }
 
-const isOver = (seen: { text: string; sinceMs: number }, nowMs: number): boolean =>
-  nowMs - seen.sinceMs > decode(Buffer.from(seen.text)).durationMs
+/** What can be told about an owner by looking at its record again and again. */
+export class LeaseWatch {
+  #seen: { readonly text: string; readonly sinceMs: number } | undefined
+  #isAlive = false
+
+  look(text: string): void {
+    if (text === this.#seen?.text) return
+    this.#isAlive = this.#seen !== undefined
+    this.#seen = { text, sinceMs: performance.now() }
+  }
+
+  /** Somebody wrote between two looks. */
+  get isAlive(): boolean {
+    return this.#isAlive
+  }
+
+  /** The record seen last, when it has stayed the same for so long that its owner must have lost it. */
+  get deadText(): string | undefined {
+    if (this.#seen === undefined) return undefined
+    const { text, sinceMs } = this.#seen
+    const { durationMs = DURATION_MS } = decode(Buffer.from(text))
+    return performance.now() - sinceMs > durationMs ? text : undefined
+  }
+}
 
 /** Undefined: it is ours. Else what is written there. */
 function claim(
@@ -144,4 +168,5 @@ function claim(
 }
 
 const encode = (record: LeaseRecord): Buffer => Buffer.from(JSON.stringify(record))
-const decode = (bytes: Buffer): LeaseRecord => JSON.parse(bytes.toString()) as LeaseRecord
+const decode = (bytes: Buffer): Partial<LeaseRecord> =>
+  JSON.parse(bytes.toString()) as Partial<LeaseRecord>

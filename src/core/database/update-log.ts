@@ -18,7 +18,6 @@ import { Failure, isFailure } from '../../base/errors.ts'
 import type { Engine, Range, ReadTx, Steps, Store, WriteTx } from '../../engine/engine.ts'
 import type { Notices } from '../notices/notices.ts'
 import { ChangeFollowers } from './change-followers.ts'
-import { parseSequence, printSequence } from './sequence-text.ts'
 
 const STORE = 'updates'
 const HEAD = Buffer.of(0x01)
@@ -79,15 +78,6 @@ export class UpdateLog {
 
   async head(): Promise<Head> {
     return this.#store.read(readHead)
-  }
-
-  async parseSequence(text: string): Promise<number> {
-    return parseSequence(text, (await this.head()).life)
-  }
-
-  async printer(): Promise<(seq: number) => string> {
-    const { life } = await this.head()
-    return seq => printSequence(seq, life)
   }
 
   /** Resolves when the entries are on disk. */

@@ -10,7 +10,6 @@ import {
 } from '../auth/security-object.ts'
 import type { User } from '../auth/user.ts'
 import type { EditResult } from '../database/commit-edits.ts'
-import { isCompacting } from '../database/compaction-lease.ts'
 import type { Database } from '../database/database.ts'
 import type { EditAttachment } from '../database/edit-attachments.ts'
 import { type LocalDocument, readLocalDocument } from '../database/local-documents.ts'
@@ -43,6 +42,7 @@ import {
   listNamedDocuments,
   type Namespace,
 } from './list-documents.ts'
+import type { DocumentAhead } from './look-ahead.ts'
 import { compactDatabase } from './manage-database.ts'
 import {
   type CreatedIndex,
@@ -105,6 +105,8 @@ export interface DatabaseParts {
   readonly user: User
   readonly security: Security
   readonly server: OwningServer
+  /** Asked for already; for the first read of it. */
+  readonly document?: DocumentAhead
 }
 
 /** What a database asks of the server it belongs to. */
@@ -135,12 +137,14 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   readonly user: User
   readonly security: Security
   readonly #server: OwningServer
+  #documentAhead: DocumentAhead | undefined
 
   constructor(parts: DatabaseParts) {
     this.database = parts.database
     this.user = parts.user
     this.security = parts.security
     this.#server = parts.server
+    this.#documentAhead = parts.document
   }
 
   get name(): string {
@@ -168,7 +172,9 @@ export class PlainDatabaseOperations implements DatabaseOperations {
 
   readDocument(id: string, options?: ReadOptions): MaybePromise<DocumentView> {
     if (this.database.properties.partitioned) requirePartition(id)
-    return readDocument(this.database, id, options)
+    const ahead = this.#documentAhead
+    this.#documentAhead = undefined
+    return readDocument(this.database, id, options, ahead?.id === id ? ahead.record : undefined)
   }
 
   openRevisions(
@@ -338,7 +344,7 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 
   info(): Promise<DatabaseInfo> {
-    return readInfo(this.database, this.#server.clock())
+    return readInfo(this.database)
   }
 
   printSequence(seq: number): string {
@@ -412,11 +418,11 @@ export class PlainDatabaseOperations implements DatabaseOperations {
   }
 }
 
-export async function readInfo(database: Database, nowMs: number): Promise<DatabaseInfo> {
+export async function readInfo(database: Database): Promise<DatabaseInfo> {
   const [head, size, compactRunning] = await Promise.all([
     database.head(),
     database.store.size(),
-    isCompacting(database.store, nowMs),
+    database.compaction.isRunning(),
   ])
   const { createdMs, partitioned, q, n } = database.properties
   return {

@@ -2,13 +2,17 @@
  * The feed of what happened to databases (`/_db_updates`): the update log as events, for readers who take what there is
  * and for those who wait. Only server admins see it; that is asked where the route is admitted.
  */
+import { parseSequence, printSequence } from '../database/sequence-text.ts'
 import type { DatabaseUpdate, UpdateLog } from '../database/update-log.ts'
 import {
+  asksForNothing,
+  beginning,
   type FeedEnd,
   type FeedEvent,
-  type FeedPass,
   type FeedTiming,
   followFeed,
+  noFeed,
+  SequencePass,
 } from './follow-feed.ts'
 
 export interface UpdatesQuery extends FeedTiming {
@@ -24,69 +28,42 @@ export interface UpdatesFeed {
 
 /** Fails with `request_invalid` for a malformed sequence. */
 export async function openUpdates(log: UpdateLog, query: UpdatesQuery): Promise<UpdatesFeed> {
-  const { seq } = await log.head()
-  const asked = query.since === 'now' ? seq : await log.parseSequence(query.since)
-  const since = query.descending ? seq : Math.min(asked, seq)
+  const { seq, life } = await log.head()
+  const asked = query.since === 'now' ? undefined : parseSequence(query.since, life)
+  const since = beginning(asked, seq, query.descending)
+  const { followers } = log
   return {
-    printSequence: await log.printer(),
+    printSequence: each => printSequence(each, life),
     events: signal =>
-      followFeed(new UpdatesPass(log, query, since), query, { followers: log.followers, signal }),
+      asksForNothing(query)
+        ? noFeed(since)
+        : followFeed(new UpdatesPass(log, query, since), query, { followers, signal }),
   }
 }
 
 const ROWS_MAX = 1000
 
-class UpdatesPass implements FeedPass<DatabaseUpdate> {
+class UpdatesPass extends SequencePass<DatabaseUpdate> {
   readonly #log: UpdateLog
   readonly #descending: boolean
-  #cursor: number
-  #edge: number
-  #left: number
-  #ended = false
 
   constructor(log: UpdateLog, query: UpdatesQuery, since: number) {
+    super(query, since)
     this.#log = log
     this.#descending = query.descending
-    this.#cursor = since
-    this.#edge = query.descending ? since + 1 : since
-    this.#left = query.limit
-  }
-
-  get cursor(): number {
-    return this.#cursor
-  }
-
-  get isFull(): boolean {
-    return this.#left <= 0
-  }
-
-  get isOver(): boolean {
-    return this.#ended || this.isFull
-  }
-
-  begin(): void {
-    this.#ended = false
   }
 
   async next(): Promise<readonly DatabaseUpdate[] | undefined> {
     if (this.isOver) return undefined
-    const limit = Math.min(ROWS_MAX, this.#left)
-    const { updates, headSeq, isLast } = await this.#log.read(this.#edge, limit, this.#descending)
-    this.#left -= updates.length
-    this.#moveTo(updates.at(-1)?.seq ?? this.#cursor)
-    if (isLast) {
-      this.#ended = true
-      if (!this.#descending) this.#moveTo(Math.max(this.#cursor, headSeq))
-    }
+    const limit = Math.min(ROWS_MAX, this.left)
+    const { updates, headSeq, isLast } = await this.#log.read(this.edge, limit, this.#descending)
+    this.count(updates)
+    this.moveTo(updates.at(-1)?.seq)
+    if (isLast) this.finish(headSeq)
     return updates
   }
 
   async end(): Promise<FeedEnd> {
-    return { lastSeq: this.#cursor, pending: 0 }
-  }
-
-  #moveTo(seq: number): void {
-    this.#cursor = seq
-    this.#edge = seq
+    return { lastSeq: this.cursor, pending: 0 }
   }
 }

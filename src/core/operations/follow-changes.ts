@@ -26,11 +26,14 @@ import {
 } from './change-filters.ts'
 import { type ChangeRow, RowBuilder, type RowDocumentOptions } from './change-rows.ts'
 import {
+  asksForNothing,
+  beginning,
   type FeedEnd,
   type FeedEvent,
-  type FeedPass,
   type FeedTiming,
   followFeed,
+  noFeed,
+  SequencePass,
 } from './follow-feed.ts'
 import type { ReadableDatabase } from './opened-database.ts'
 
@@ -76,10 +79,11 @@ export async function openChanges(
   const run = isDocumentFilter(filter)
     ? await openFilter(filter, { ...parts, operations, allLeaves })
     : undefined
-  const since = query.descending ? updateSeq : Math.min(asked ?? updateSeq, updateSeq)
+  const since = beginning(asked, updateSeq, query.descending)
   return {
     tag: `${database.life}:${updateSeq}:${purgeSeq}`,
     events: signal => {
+      if (asksForNothing(query)) return noFeed(since)
       const pass = new ChangesPass(operations, query, since, run)
       return followFeed(pass, query, { followers: database.followers, signal })
     },
@@ -95,7 +99,7 @@ const ROWS_WITH_RECORDS_MAX = 400
 const POINT_READS_MAX = 100
 
 /** One pass after another over the changes: where it is, and how many rows may still come. */
-class ChangesPass implements FeedPass<ChangeRow> {
+class ChangesPass extends SequencePass<ChangeRow> {
   readonly #database: Database
   readonly #query: ChangesQuery
   readonly #filter: RunFilter | undefined
@@ -108,12 +112,7 @@ class ChangesPass implements FeedPass<ChangeRow> {
   #foundCount: number | undefined
   #foundSent = 0
   #headSeq = 0
-  #cursor: number
-  /** Where the next read begins: the cursor, or just before the first of all when descending. */
-  #edge: number
-  #left: number
   #passes = 0
-  #ended = false
 
   constructor(
     operations: ReadableDatabase,
@@ -121,35 +120,18 @@ class ChangesPass implements FeedPass<ChangeRow> {
     since: number,
     filter: RunFilter | undefined,
   ) {
+    super(query, since)
     this.#database = operations.database
     this.#query = query
     this.#filter = filter
     this.#ids = query.filter?.kind === 'ids' ? new Set(query.filter.ids) : undefined
     this.#rows = new RowBuilder(operations, query)
     this.#withRecords = filter !== undefined || this.#rows.wantsRecords
-    this.#cursor = since
-    this.#edge = query.descending ? since + 1 : since
-    this.#left = query.limit
   }
 
-  /** The last sequence that was looked at. */
-  get cursor(): number {
-    return this.#cursor
-  }
-
-  /** As many rows as were asked for were told. */
-  get isFull(): boolean {
-    return this.#left <= 0
-  }
-
-  /** Nothing more will come in this pass. */
-  get isOver(): boolean {
-    return this.#ended || this.isFull
-  }
-
-  begin(): void {
+  override begin(): void {
+    super.begin()
     this.#passes++
-    this.#ended = false
     this.#found = undefined
     this.#foundCount = undefined
     this.#foundSent = 0
@@ -166,20 +148,20 @@ class ChangesPass implements FeedPass<ChangeRow> {
   }
 
   async end(): Promise<FeedEnd> {
-    return { lastSeq: this.#cursor, pending: await this.#pending() }
+    return { lastSeq: this.cursor, pending: await this.#pending() }
   }
 
   async #nextScanned(): Promise<readonly ChangeRow[]> {
     const filters = this.#filter !== undefined || this.#ids !== undefined
     const most = this.#withRecords ? ROWS_WITH_RECORDS_MAX : ROWS_MAX
     const batch = await this.#read({
-      from: this.#edge,
+      from: this.edge,
       descending: this.#query.descending,
-      limit: filters ? most : Math.min(most, this.#left),
+      limit: filters ? most : Math.min(most, this.left),
       withRecords: this.#withRecords,
     })
     const rows = await this.#listed(batch.changes)
-    this.#left -= rows.length
+    this.count(rows)
     this.#advance(batch, rows)
     return rows
   }
@@ -187,33 +169,21 @@ class ChangesPass implements FeedPass<ChangeRow> {
   /** Those of the changes that pass, as rows, no more than may come. */
   async #listed(changes: readonly Change[]): Promise<readonly ChangeRow[]> {
     if (this.#filter !== undefined) {
-      return this.#rows.filtered(changes, await this.#filter(changes), this.#left)
+      return this.#rows.filtered(changes, await this.#filter(changes), this.left)
     }
     const ids = this.#ids
     if (ids === undefined) return this.#rows.plain(changes)
     const own = changes.filter(change => ids.has(change.id))
-    return this.#rows.plain(own.slice(0, this.#left))
+    return this.#rows.plain(own.slice(0, this.left))
   }
 
   #advance({ changes, headSeq, isLast }: ChangesBatch, rows: readonly ChangeRow[]): void {
     if (this.isFull) {
-      this.#moveTo(rows.at(-1)?.seq)
+      this.moveTo(rows.at(-1)?.seq)
       return
     }
-    this.#moveTo(changes.at(-1)?.seq)
-    if (isLast) this.#finish(headSeq)
-  }
-
-  #moveTo(seq: number | undefined): void {
-    if (seq === undefined) return
-    this.#cursor = seq
-    this.#edge = seq
-  }
-
-  /** All up to the head was looked at, also where sequences were given up since. */
-  #finish(headSeq: number): void {
-    this.#ended = true
-    if (!this.#query.descending) this.#moveTo(Math.max(this.#cursor, headSeq))
+    this.moveTo(changes.at(-1)?.seq)
+    if (isLast) this.finish(headSeq)
   }
 
   /** All that were woken together stand at the same place: they share one read. */
@@ -226,7 +196,7 @@ class ChangesPass implements FeedPass<ChangeRow> {
 
   /** Looks at the documents themselves, unless fewer changes have come than there are documents to look at. */
   async #find(): Promise<readonly ChangeRow[] | undefined> {
-    const after = this.#query.descending ? 0 : this.#cursor
+    const after = this.#query.descending ? 0 : this.cursor
     const ids = this.#ids
     if (ids !== undefined && this.#passes > 0) {
       const limit = ids.size + 1
@@ -256,16 +226,16 @@ class ChangesPass implements FeedPass<ChangeRow> {
   async #nextFound(): Promise<readonly ChangeRow[] | undefined> {
     const found = this.#found as readonly Change[]
     if (found.length === 0) {
-      this.#finish(this.#headSeq)
+      this.finish(this.#headSeq)
       return undefined
     }
-    const slice = found.slice(0, Math.min(ROWS_WITH_RECORDS_MAX, this.#left))
+    const slice = found.slice(0, Math.min(ROWS_WITH_RECORDS_MAX, this.left))
     const changes = this.#withRecords ? await loadRecords(this.#database, slice) : slice
     this.#found = found.slice(changes.length)
     const rows = await this.#rows.plain(changes)
-    this.#left -= rows.length
+    this.count(rows)
     this.#foundSent += rows.length
-    this.#moveTo(changes.at(-1)?.seq)
+    this.moveTo(changes.at(-1)?.seq)
     return rows
   }
 
@@ -276,9 +246,9 @@ class ChangesPass implements FeedPass<ChangeRow> {
   async #pending(): Promise<number> {
     if (this.#foundCount !== undefined) return Math.max(0, this.#foundCount - this.#foundSent)
     const { descending, limit } = this.#query
-    if (!descending) return (await countChanges(this.#database, this.#cursor)).after
+    if (!descending) return (await countChanges(this.#database, this.cursor)).after
     if (!this.isFull) return 0
-    const { after, all } = await countChanges(this.#database, this.#cursor - 1)
+    const { after, all } = await countChanges(this.#database, this.cursor - 1)
     return limit === 0 ? all : all - after
   }
 }

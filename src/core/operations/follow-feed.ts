@@ -47,6 +47,86 @@ export interface FeedPass<Row> {
   end(): Promise<FeedEnd>
 }
 
+/** Where a pass stands, for those that go along sequences. */
+export abstract class SequencePass<Row> implements FeedPass<Row> {
+  readonly #descending: boolean
+  #cursor: number
+  /** Where the next read begins: the cursor, or just before the first of all when descending. */
+  #edge: number
+  #left: number
+  #ended = false
+
+  constructor(
+    { descending, limit }: { readonly descending: boolean; readonly limit: number },
+    since: number,
+  ) {
+    this.#descending = descending
+    this.#cursor = since
+    this.#edge = descending ? since + 1 : since
+    this.#left = limit
+  }
+
+  abstract next(): Promise<readonly Row[] | undefined>
+  abstract end(): Promise<FeedEnd>
+
+  get cursor(): number {
+    return this.#cursor
+  }
+
+  get isFull(): boolean {
+    return this.#left <= 0
+  }
+
+  get isOver(): boolean {
+    return this.#ended || this.isFull
+  }
+
+  begin(): void {
+    this.#ended = false
+  }
+
+  protected get edge(): number {
+    return this.#edge
+  }
+
+  /** How many rows may still come. */
+  protected get left(): number {
+    return this.#left
+  }
+
+  protected count(rows: readonly Row[]): void {
+    this.#left -= rows.length
+  }
+
+  protected moveTo(seq: number | undefined): void {
+    if (seq === undefined) return
+    this.#cursor = seq
+    this.#edge = seq
+  }
+
+  /** All up to the head was looked at, also where sequences were given up since. */
+  protected finish(headSeq: number): void {
+    this.#ended = true
+    if (!this.#descending) this.moveTo(Math.max(this.#cursor, headSeq))
+  }
+}
+
+/**
+ * Where a feed begins: after what was asked for, at the newest when descending.
+ *
+ * @param asked undefined: now
+ */
+export const beginning = (asked: number | undefined, headSeq: number, descending: boolean) =>
+  descending ? headSeq : Math.min(asked ?? headSeq, headSeq)
+
+/** What is newer than now, for somebody who does not wait: nothing, also when something comes before it is looked for. */
+export const asksForNothing = (query: FeedTiming & { readonly since: string }): boolean =>
+  query.since === 'now' && query.feed === 'normal' && !query.descending
+
+export async function* noFeed(lastSeq: number): AsyncGenerator<FeedEvent<never>, void, undefined> {
+  yield { kind: 'end', lastSeq, pending: 0 }
+}
+
 export interface FeedPlace {
   readonly followers: ChangeFollowers
   readonly signal: AbortSignal

@@ -1,7 +1,6 @@
 /** Compaction on behalf of a user, in the background, shown among the active tasks. */
 import { isFailure } from '../../base/errors.ts'
 import { compactStore } from '../database/compact.ts'
-import { underCompactionLease } from '../database/compaction-lease.ts'
 import type { Database } from '../database/database.ts'
 import type { ActiveTasks } from '../tasks/active-tasks.ts'
 
@@ -19,7 +18,7 @@ export async function compactDatabase(
   const { liveCount, deletedCount } = await database.head()
   const total = liveCount + deletedCount
   try {
-    await underCompactionLease(database.store, clock, async () => {
+    await database.compaction.take(signal, async signal => {
       const task = tasks.start('database_compaction', {
         database: database.name,
         phase: 'document_bodies',

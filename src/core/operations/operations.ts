@@ -59,7 +59,8 @@ export interface ServerOperations {
   /** What happened to databases. Fails when the query's sequence is malformed. */
   openUpdates(query: UpdatesQuery): Promise<UpdatesFeed>
   /** Fails with `database_missing`, `unauthorized` or `forbidden`. */
-  open(user: User, name: string): MaybePromise<DatabaseOperations>
+  /** @param documentId of the document that will be read at once: where reads take time it is asked for on the way */
+  open(user: User, name: string, documentId?: string): MaybePromise<DatabaseOperations>
   newIds(count: number): string[]
   upgradePassword(upgrade: PasswordUpgrade): void
   /** Resolves when all writes that nobody waits for have ended. */

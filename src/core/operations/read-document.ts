@@ -73,16 +73,21 @@ export interface OpenOptions {
 
 export type OpenedRevision = { readonly ok: DocumentView } | { readonly missing: Revision }
 
-/** Fails with `document_missing`, reason `missing` or `deleted`. */
+/**
+ * Fails with `document_missing`, reason `missing` or `deleted`.
+ *
+ * @param ahead its record, where that was asked for already
+ */
 export function readDocument(
   database: Database,
   id: string,
   options: ReadOptions = {},
+  ahead?: Promise<StoredDocument | undefined>,
 ): MaybePromise<DocumentView> {
   if (options.rev !== undefined && options.latest !== true) {
     return readRevision(database, id, options.rev, options.revs === true)
   }
-  return after(loadDocument(database, id), document => {
+  return after(ahead ?? loadDocument(database, id), document => {
     if (document === undefined) throw missing(id, 'missing')
     if (document.deleted && options.deleted !== true) throw missing(id, 'deleted')
     return viewOfWinner(document, options)

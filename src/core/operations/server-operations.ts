@@ -39,6 +39,7 @@ import type { ActiveTasks, ListAllTasks, Task } from '../tasks/active-tasks.ts'
 import { type DatabaseParts, PlainDatabaseOperations, readInfo } from './database-operations.ts'
 import { openUpdates, type UpdatesFeed, type UpdatesQuery } from './database-updates.ts'
 import type { FindSettings } from './find-documents.ts'
+import { type Ahead, lookAhead } from './look-ahead.ts'
 import { LocalNode } from './node-operations.ts'
 import type {
   DatabaseInfo,
@@ -154,7 +155,7 @@ export class LocalServer implements ServerOperations {
 
   async databaseInfo(name: string): Promise<DatabaseInfo | undefined> {
     const database = await this.#parts.catalog.find(name)
-    return database && (await readInfo(database, this.#parts.clock()))
+    return database && (await readInfo(database))
   }
 
   async createDatabase(user: User, name: string, options: NewDatabase): Promise<void> {
@@ -183,19 +184,36 @@ export class LocalServer implements ServerOperations {
     return openUpdates(this.#parts.updates, query)
   }
 
-  open(user: User, name: string): MaybePromise<DatabaseOperations> {
-    return after(this.#parts.catalog.open(name), database => {
-      // Server admins may do everything, whatever the object says.
-      if (isServerAdmin(user)) return this.#opened(database, user, OPEN_SECURITY)
-      return after(database.security(parseSecurity), security => {
-        memberCheck(user, security)
-        return this.#opened(database, user, security)
-      })
+  open(user: User, name: string, documentId?: string): MaybePromise<DatabaseOperations> {
+    const { catalog } = this.#parts
+    const last = catalog.lastFound(name)
+    const found = catalog.open(name)
+    if (last === undefined || !(found instanceof Promise)) {
+      return after(found, database => this.#admit(database, user))
+    }
+    const ahead = lookAhead(last, { security: !isServerAdmin(user), documentId })
+    return found.then(database =>
+      this.#admit(database, user, database === last ? ahead : undefined),
+    )
+  }
+
+  #admit(database: Database, user: User, ahead?: Ahead): MaybePromise<DatabaseOperations> {
+    // Server admins may do everything, whatever the object says.
+    if (isServerAdmin(user)) return this.#opened(database, user, OPEN_SECURITY, ahead)
+    return after(ahead?.security ?? database.security(parseSecurity), security => {
+      memberCheck(user, security)
+      return this.#opened(database, user, security, ahead)
     })
   }
 
-  #opened(database: Database, user: User, security: Security): DatabaseOperations {
-    const parts = { database, user, security, server: this }
+  #opened(
+    database: Database,
+    user: User,
+    security: Security,
+    ahead: Ahead | undefined,
+  ): DatabaseOperations {
+    const { document } = ahead ?? {}
+    const parts = { database, user, security, server: this, ...(document && { document }) }
     if (database.name !== this.configuration.get(SETTINGS.authenticationDb)) {
       return this.#parts.openSpecial(parts) ?? new PlainDatabaseOperations(parts)
     }

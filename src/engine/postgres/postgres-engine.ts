@@ -235,7 +235,7 @@ class PostgresStore implements Store {
     this.#parts = parts
   }
 
-  async get(key: Key): Promise<Buffer | undefined> {
+  get(key: Key): Promise<Buffer | undefined> {
     this.#parts.assertOpen()
     return this.#reader.get(this.id, key)
   }

@@ -1,6 +1,6 @@
 /**
- * Reads outside of writes. All gets of a turn of the event loop, whoever asks and of whichever store, travel as one
- * statement; while all connections are busy more gather for the next one. A scan is a statement of its own.
+ * Reads outside of writes. All gets of a turn of the event loop, whoever asks and of whichever store, travel together
+ * (`get-batch.ts`); while some are on their way more gather for the next trip. A scan is a statement of its own.
  *
  * A statement sees one state of the store and says which (the version in its head). So a work of several steps needs no
  * transaction: when all its answers carry the same version they come from the same state. When they do not, somebody
@@ -11,25 +11,19 @@ import type { BatchOptions, Entry, Key, Range, ReadTx, Steps, StoreId } from '..
 import { compareKeys } from '../key-order.ts'
 import type { Connection, Row } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { type Got, getBatch, type Wanted } from './get-batch.ts'
 import { type Answerer, drive, guarded, WishingTx, WorkThrew } from './read-steps.ts'
 import { type RetryRules, retrying } from './retry.ts'
 import type { Statements } from './statements.ts'
 import { readInt8 } from './wire-format.ts'
 
-/** Keys in one statement. */
+/** Keys in one trip. */
 const KEYS_MAX = 2000
-/** Statements of gets on their way at once: more would make each of them smaller, unless the others are large. */
+/** Trips of gets under way at once: more would make each of them smaller, unless the others are large. */
 const GETS_RUNNING_MAX = 3
 const LARGE_COUNT = 200
 
-interface Got {
-  readonly version: bigint
-  readonly values: (Buffer | undefined)[]
-}
-
-interface WaitingGet {
-  readonly id: StoreId
-  readonly keys: readonly Key[]
+interface WaitingGet extends Wanted {
   readonly resolve: (got: Got) => void
   readonly reject: (thrown: unknown) => void
 }
@@ -51,8 +45,11 @@ export class Reader {
     this.#rules = rules
   }
 
-  async get(id: StoreId, key: Key): Promise<Buffer | undefined> {
-    return (await this.#getMany(id, [key])).values[0]
+  /** As few promises as there can be: this is what most requests wait for. */
+  get(id: StoreId, key: Key): Promise<Buffer | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#wait({ id, keys: [key], resolve: ({ values }) => resolve(values[0]), reject })
+    })
   }
 
   async scan(id: StoreId, range: Range, options: BatchOptions): Promise<Entry[]> {
@@ -106,10 +103,12 @@ export class Reader {
   }
 
   #getMany(id: StoreId, keys: readonly Key[]): Promise<Got> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ id, keys, resolve, reject })
-      this.#schedule()
-    })
+    return new Promise((resolve, reject) => this.#wait({ id, keys, resolve, reject }))
+  }
+
+  #wait(get: WaitingGet): void {
+    this.#waiting.push(get)
+    this.#schedule()
   }
 
   #schedule(): void {
@@ -163,31 +162,6 @@ export class Reader {
 const PROBE = Buffer.of(0)
 
 const missing = (id: StoreId): Failure => new Failure('store_missing', { subject: id })
-
-async function getBatch(
-  connection: Connection,
-  statements: Statements,
-  batch: readonly { readonly id: StoreId; readonly keys: readonly Key[] }[],
-): Promise<(Got | undefined)[]> {
-  const [first] = batch
-  if (batch.length === 1 && first?.keys.length === 1) {
-    const [result] = await connection.run([statements.getOne(first.id, first.keys[0] as Key)])
-    const row = result?.rows[0]
-    return [row && { version: readInt8(row[0] as Buffer), values: [row[1]] }]
-  }
-  const ids = batch.flatMap(({ id, keys }) => keys.map(() => id))
-  const keys = batch.flatMap(each => each.keys)
-  const [result] = await connection.run([statements.getMany(ids, keys)])
-  const byPlace: (Row | undefined)[] = new Array(keys.length)
-  for (const row of result?.rows ?? []) byPlace[Number(readInt8(row[0] as Buffer)) - 1] = row
-  let place = 0
-  return batch.map(each => {
-    const rows = byPlace.slice(place, place + each.keys.length)
-    place += each.keys.length
-    const version = rows[0]?.[1]
-    return version && { version: readInt8(version), values: rows.map(row => row?.[2]) }
-  })
-}
 
 function entriesOf(id: StoreId, rows: readonly Row[], reverse: boolean) {
   const version = rows[0]?.[0]

@@ -59,6 +59,18 @@ export class Statements {
     return { statement, parameters: [text(id), key] }
   }
 
+  /** -> place (from 1), version, value; no rows when there is no store. */
+  getFrom(id: StoreId, keys: readonly Key[]): Call {
+    const statement = this.#statement(
+      'get_from',
+      schema => `SELECT q.place, s.version,
+        (SELECT r.value FROM ${schema}.rows r WHERE r.store = s.number AND r.key = q.key)
+        FROM ${schema}.stores s
+        CROSS JOIN unnest($2::bytea[]) WITH ORDINALITY AS q(key, place) WHERE s.id = $1::text`,
+    )
+    return { statement, parameters: [text(id), byteArrays(keys)] }
+  }
+
   /** -> place (from 1), version, value; no row for a place whose store is not there. */
   getMany(ids: readonly StoreId[], keys: readonly Key[]): Call {
     const statement = this.#statement(

@@ -13,10 +13,11 @@ import type { DatabaseOperations, ServerOperations } from '../../core/operations
 import { type Api, dispatch } from '../kit/lifecycle.ts'
 import type { Reply } from '../kit/reply.ts'
 import type { HttpRequest } from '../kit/request.ts'
-import { type Match, Router } from '../kit/router.ts'
+import { type Match, type Params, Router } from '../kit/router.ts'
 import { corsFor } from './cross-origin.ts'
 import { presentFailure } from './error-table.ts'
 import { type CouchRoute, Exchange, type Handler, jsonTypeFor, type Visitor } from './exchange.ts'
+import { documentIdIn } from './parse-document.ts'
 import { ROUTES } from './routes.ts'
 import { credentialsOf } from './session.ts'
 
@@ -139,7 +140,8 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
       return this.#admitToSystemDatabase(name, route, visitor)
     }
     if (route.serverAdmin === true) serverAdminCheck(visitor.user)
-    return after(this.#server.open(visitor.user, name), database => {
+    const documentId = route.readsDocument ? documentReadFirst(params, request) : undefined
+    return after(this.#server.open(visitor.user, name, documentId), database => {
       visitor.database = database
     })
   }
@@ -186,4 +188,12 @@ export class CouchApi implements Api<Visitor, CouchRoute> {
       : authSettings.requireValidUser
     return required ? ['WWW-Authenticate', 'Basic realm="server"'] : []
   }
+}
+
+/** Its winner, that is; undefined where something else is asked for. */
+function documentReadFirst(params: Params, request: HttpRequest): string | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  const { query } = request
+  const isWinner = !query.has('rev') && !query.has('open_revs')
+  return isWinner ? documentIdIn(params, request) : undefined
 }

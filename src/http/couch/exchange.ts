@@ -21,6 +21,8 @@ export interface CouchRoute extends RouteShape<Handler> {
   readonly access: Access
   /** A database route that asks for a server admin before anything else. */
   readonly serverAdmin?: boolean
+  /** GET begins by reading the document `{id}`. */
+  readonly readsDocument?: boolean
   /** Invalid JSON is a 400 in every dialect: the endpoint's own table in the specification says so. */
   readonly jsonErrorIs400?: boolean
 }

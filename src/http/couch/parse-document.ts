@@ -4,18 +4,23 @@ import type { IncomingDocument } from '../../core/document/incoming-document.ts'
 import { parseRevision, type Revision, sameRevision } from '../../core/document/revision.ts'
 import type { ReadOptions } from '../../core/operations/read-document.ts'
 import type { HttpRequest } from '../kit/request.ts'
+import type { Params } from '../kit/router.ts'
 import type { Query } from '../kit/url.ts'
 import type { Exchange } from './exchange.ts'
 
 /** The id in the path: `{id}`, or `_design/{ddoc}` and `_local/{id}`. */
 export function documentId(exchange: Exchange): string {
   const { params, request } = exchange
+  if (request.url.invalidUtf8At >= 0) throw invalidUtf8(request)
+  return documentIdIn(params, request)
+}
+
+/** As the path says it, right or wrong. */
+export function documentIdIn(params: Params, request: HttpRequest): string {
   const namespace = request.segments[1]
   const isSpecial =
     (namespace === '_design' || namespace === '_local') && request.segments.length > 2
-  const id = isSpecial ? `${namespace}/${params.get('id')}` : params.get('id')
-  if (request.url.invalidUtf8At >= 0) throw invalidUtf8(request)
-  return id
+  return isSpecial ? `${namespace}/${params.get('id')}` : params.get('id')
 }
 
 /** Nothing can be stored under bytes that are no text: reading finds nothing, writing is refused. */

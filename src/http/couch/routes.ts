@@ -199,8 +199,8 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/{db}/_partition/{partition}/{rest...}', methods: anyMethod(missingInPartition), access: 'database' },
 
   // a document
-  { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
-  { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
+  { path: '/{db}/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true, readsDocument: true },
+  { path: '/{db}/_design/{id}', methods: { DELETE: deleteDocument, GET: getDocument, HEAD: getDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true, readsDocument: true },
   { path: '/{db}/_local/{id}', methods: { DELETE: deleteDocument, GET: getLocalDocument, HEAD: getLocalDocument, POST: postForm, PUT: putDocument, COPY: copyDocument }, allow: 'DELETE,GET,HEAD,POST,PUT,COPY', access: 'database', jsonErrorIs400: true },
 
   // views of a design document
@@ -219,7 +219,7 @@ export const ROUTES: readonly CouchRoute[] = [
   { path: '/{db}/_design/{ddoc}/_rewrite/{rest...}', methods: anyMethod(rewrite), access: 'database' },
 
   // an attachment
-  { path: '/{db}/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database' },
-  { path: '/{db}/_design/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database' },
+  { path: '/{db}/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database', readsDocument: true },
+  { path: '/{db}/_design/{id}/{name...}', methods: { DELETE: deleteAttachment, GET: getAttachment, HEAD: getAttachment, PUT: putAttachment }, access: 'database', readsDocument: true },
   { path: '/{db}/_local/{id}/{name...}', methods: { DELETE: refuseLocalAttachment, GET: refuseLocalAttachment, HEAD: refuseLocalAttachment, PUT: refuseLocalAttachment }, access: 'database' },
 ]

@@ -35,6 +35,52 @@ export const stores: readonly EnginePromise[] = [
     },
   },
   {
+    name: 'gets of several stores that are asked together each find their own',
+    check: async subject => {
+      const engine = await subject.open()
+      const value = (id: string, n: number): Buffer => b(`${id} ${n}`)
+      // Stores with many keys and such with a few travel differently on some engines.
+      const counts: Readonly<Record<string, number>> = { many: 40, some: 4, one: 1, none: 0 }
+      for (const [id, count] of Object.entries(counts)) {
+        const store = await engine.createStore(id)
+        await putAll(
+          store,
+          Array.from({ length: count }, (_, n) => [number(n), value(id, n)]),
+        )
+      }
+      const asked = Object.keys(counts).flatMap(id =>
+        Array.from({ length: id === 'many' ? 45 : 5 }, (_, n) => ({ id, n })),
+      )
+      const order = [...asked, ...asked.toReversed()]
+      const found = await Promise.all(
+        order.map(async ({ id, n }) => engine.store(id).get(number(n))),
+      )
+      for (const [at, { id, n }] of order.entries()) {
+        const expected = n < (counts[id] as number) ? value(id, n) : undefined
+        assert.deepEqual(found[at], expected, `${id} ${n}`)
+      }
+      const missing = ['gone', 'gone', 'lost'].map(async id => engine.store(id).get(number(0)))
+      const mixed = await Promise.allSettled([...missing, engine.store('one').get(number(0))])
+      assert.deepEqual(
+        mixed.map(({ status }) => status),
+        ['rejected', 'rejected', 'rejected', 'fulfilled'],
+      )
+      await engine.close()
+    },
+  },
+  {
+    name: 'what is handed out twice is not shared',
+    check: subject =>
+      withStore(subject, async store => {
+        await putAll(store, [[b('a'), b('same')]])
+        const gets = Array.from({ length: 8 }, async () => store.get(b('a')))
+        const [first, ...others] = await Promise.all(gets)
+        first?.fill(0)
+        for (const other of others) assert.deepEqual(other, b('same'))
+        assert.deepEqual(await store.get(b('a')), b('same'))
+      }),
+  },
+  {
     name: 'of many who create a store at once, one succeeds',
     check: async subject => {
       const engine = await subject.open()

@@ -1,12 +1,16 @@
 /** Purging and compaction over the real store: what goes, what stays, and that the counters still agree. */
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { compactStore } from '../../../../src/core/database/compact.ts'
+import { CompactionTurn } from '../../../../src/core/database/compaction-turn.ts'
 import {
-  isCompacting,
-  underCompactionLease,
-} from '../../../../src/core/database/compaction-lease.ts'
-import { BODIES, CHANGES, CONTENTS, PURGES } from '../../../../src/core/database/keyspace.ts'
+  BODIES,
+  CHANGES,
+  COMPACTION,
+  CONTENTS,
+  PURGES,
+} from '../../../../src/core/database/keyspace.ts'
 import type { Range, Store } from '../../../../src/engine/engine.ts'
 import { type Answer, startServer, type TestServer } from '../../../support/start-server.ts'
 
@@ -49,6 +53,14 @@ interface Info {
   readonly sizes: { readonly external: number }
 }
 const info = async (): Promise<Info> => json<Info>(await server.ask('GET', '/db'))
+const { signal } = new AbortController()
+
+/** As a process does that is not heard of any more. */
+const leaveLease = (record: object): Promise<void> =>
+  store.write(function* (tx) {
+    tx.put(COMPACTION, Buffer.from(JSON.stringify(record)))
+  })
+
 const numberOf = (seq: string): number => Number.parseInt(seq, 10)
 
 /** An attachment whose type is not compressed. */
@@ -179,17 +191,41 @@ describe('compaction', () => {
     await assert.rejects(compact(controller.signal), { code: 'engine_closed' })
   })
 
-  it('is done by one at a time, shows while it runs, and a dead owner does not block it', async () => {
-    let nowMs = 1_000_000
-    const clock = () => nowMs
-    await underCompactionLease(store, clock, async () => {
-      assert.equal(await isCompacting(store, nowMs), true)
-      assert.equal(await underCompactionLease(store, clock, async () => assert.fail()), false)
-      nowMs += 31_000
-      assert.equal(await isCompacting(store, nowMs), false)
-      assert.equal(await underCompactionLease(store, clock, async () => {}), true)
+  it('is done by one at a time, and shows while it runs', async () => {
+    const [one, other] = [new CompactionTurn(store, 200), new CompactionTurn(store, 200)]
+    const ran = await one.take(signal, async () => {
+      assert.equal(await one.isRunning(), true)
+      assert.equal(await other.isRunning(), true)
+      assert.equal(await one.take(signal, async () => assert.fail()), false, 'in one process')
+      assert.equal(await other.take(signal, async () => assert.fail()), false, 'in two')
+      await delay(300)
+      assert.equal(await other.isRunning(), true, 'for longer than a lease')
     })
-    assert.equal(await isCompacting(store, nowMs), false)
+    assert.equal(ran, true)
+    assert.equal(await other.isRunning(), false)
+  })
+
+  it('is not blocked by an owner that died, and does not show for ever', async () => {
+    await leaveLease({ owner: 'dead', renewal: 3, durationMs: 100 })
+    const turn = new CompactionTurn(store)
+    assert.equal(await turn.isRunning(), true, 'it may live')
+    await delay(120)
+    assert.equal(await turn.isRunning(), false)
+    let isDone = false
+    const ran = await turn.take(signal, async () => {
+      isDone = true
+    })
+    assert.ok(ran && isDone)
+    assert.equal(await store.get(COMPACTION), undefined)
+  })
+
+  it('ends when somebody else took it over', async () => {
+    const turn = new CompactionTurn(store, 100)
+    await turn.take(signal, async lost => {
+      await leaveLease({ owner: 'another', renewal: 0, durationMs: 100 })
+      while (!lost.aborted) await delay(10)
+    })
+    assert.notEqual(await store.get(COMPACTION), undefined, 'what is another one’s stays')
   })
 
   it('answers at once and is done in the background', async () => {
