@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isFailure } from '../../src/base/errors.ts'
 import type { ViewGroup } from '../../src/core/sandbox/sandbox.ts'
 import {
@@ -147,6 +148,24 @@ describe('sandbox pool', () => {
         rowsOf(await sandbox.mapBatch(groups[index] as ViewGroup, [json({})]))[0]?.[2]
       assert.deepEqual([await count(0), await count(1), await count(0)], [1, 1, 2])
       assert.deepEqual([await count(2), await count(0), await count(1)], [1, 3, 1])
+    })
+  })
+
+  it('a process that has rested makes room for a database with more work', async () => {
+    const twoOfB = async ({ sandbox: { pool } }: Fixture): Promise<void> => {
+      pool.release(await pool.acquire('a', 'views'))
+      while (pool.processCount < 2) await pause(10) // until the spare one is there
+      const first = await pool.acquire('b', 'views')
+      try {
+        pool.release(await pool.acquire('b', 'views'))
+      } finally {
+        pool.release(first)
+      }
+    }
+    await withFixture({ processesMax: 2, restMsMax: 0 }, twoOfB)
+    const busy = { processesMax: 2, restMsMax: 60_000, waitMsMax: 500 }
+    await withFixture(busy, async fixture => {
+      await assert.rejects(twoOfB(fixture), thrown => isFailure(thrown, 'sandbox_timeout'))
     })
   })
 

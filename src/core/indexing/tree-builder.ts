@@ -33,7 +33,8 @@ export class TreeBuilder {
   }
 
   get isFull(): boolean {
-    return this.#blocks.length >= BLOCKS_WAITING_MAX
+    const hasLearned = this.#levels.length > 0
+    return this.#blocks.length >= (hasLearned ? BLOCKS_WAITING_MAX : BLOCKS_AT_FIRST)
   }
 
   /** Adds a row; the bytes of its pieces must stay as they are until the next flush. */
@@ -161,3 +162,5 @@ function takeSets(waiting: ChildEntry[], bytesMax: number, takeAll: boolean): Ch
 
 /** Bounds the memory of a flush: about a megabyte of plain rows. */
 const BLOCKS_WAITING_MAX = 64
+/** How well rows compress is known after these, and only then can blocks be cut to fill their pages. */
+const BLOCKS_AT_FIRST = 16

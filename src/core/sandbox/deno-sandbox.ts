@@ -81,6 +81,7 @@ export class DenoSandbox implements Sandbox {
       waitersMax: options.waitersMax ?? 1000,
       waitMsMax: options.waitMsMax ?? 60_000,
       idleMsMax: options.idleMsMax ?? 300_000,
+      restMsMax: options.restMsMax ?? 1000,
       startMsMax: options.startMsMax ?? 10_000,
       heapBytesMax: options.heapBytesMax ?? 256 * MEGABYTE,
       outsideHeapBytesMax: options.outsideHeapBytesMax ?? 128 * MEGABYTE,

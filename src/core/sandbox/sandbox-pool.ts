@@ -20,6 +20,8 @@ export interface PoolOptions {
   readonly waitersMax: number
   readonly waitMsMax: number
   readonly idleMsMax: number
+  /** Idle for so long, a process makes room for a database with more work than its own processes can do. */
+  readonly restMsMax: number
   readonly startMsMax: number
   readonly heapBytesMax: number
   /** Typed arrays and the like, beyond the heap. */
@@ -166,14 +168,19 @@ export class SandboxPool {
 
   /**
    * Whether one more process may serve this database, after a long idle one of another made room if need be. Databases
-   * that have processes take one from others only while those have two more: else each would take the other's in turn.
+   * that have processes take one from others only while those have two more, or have not needed it for a while: else
+   * each would take the other's in turn.
    */
   #hasRoomFor(databaseKey: string): boolean {
     const serving = this.#idle.length + this.#leased.size + this.#starting
     if (serving < this.#options.processesMax) return true
     const own = this.#countOf(databaseKey)
+    const rested = performance.now() - this.#options.restMsMax
     const at = this.#idle.findIndex(
-      child => own === 0 || this.#countOf(child.databaseKey) >= own + 2,
+      child =>
+        own === 0 ||
+        this.#countOf(child.databaseKey) >= own + 2 ||
+        (child.databaseKey !== databaseKey && (this.#idleSince.get(child) ?? 0) < rested),
     )
     const [given] = at < 0 ? [] : this.#idle.splice(at, 1)
     given?.kill()

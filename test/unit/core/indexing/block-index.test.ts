@@ -101,6 +101,20 @@ test('an index without rows can be asked', async () => {
   assert.equal((await index.info(0)).rows, 0)
 })
 
+test('a first build learns from its first blocks how many rows fill one', async () => {
+  const index = makeIndex(await new MemoryEngine().createStore('i'))
+  const text = 'the same words over and over '.repeat(10)
+  const documents = Array.from({ length: 1500 }, (_, i) => ({
+    id: String(i).padStart(4, '0'),
+    rows: [[row(i, { text, i })]],
+  }))
+  await ready(index, documents)
+  assert.equal((await index.info(0)).rows, 1500)
+  // 66 blocks of some 7 KB if nothing were learned; these rows shrink to a tenth of that.
+  const { nextNode } = (await index.state()) ?? { nextNode: 0 }
+  assert.ok(nextNode < 50, `${nextNode} nodes`)
+})
+
 test('a first build that died goes on from what it saved', async () => {
   const engine = new MemoryEngine()
   const store = await engine.createStore('i')
