@@ -140,6 +140,7 @@ describe('contacts and answers', () => {
   })
 
   it('knows where it is', async () => {
+    await programme.settled()
     const { json } = await programme.application.ask('GET', '/svc-sentinel/_local/transitions-seq')
     const { json: info } = await programme.application.ask('GET', '/svc')
     assert.equal((json as { value: string }).value, (info as { update_seq: string }).update_seq)
