@@ -15,6 +15,7 @@ import { type IncomingDocument, scanDocument } from '../../core/document/incomin
 import { printRevision } from '../../core/document/revision.ts'
 import type { ListingRange } from '../../core/operations/list-documents.ts'
 import type { DatabaseOperations, ServerOperations } from '../../core/operations/operations.ts'
+import type { ViewAnswer } from '../../core/operations/query-view.ts'
 import type { DocumentView } from '../../core/operations/read-document.ts'
 import type { DocumentWrite } from '../../core/operations/write-documents.ts'
 import type { Document, JsonObject } from './document.ts'
@@ -50,6 +51,15 @@ export interface ViewRow {
   readonly value: unknown
 }
 
+/** Rows of an index as it was found, and how far that has come. */
+export interface IndexedRows {
+  readonly rows: readonly ViewRow[]
+  readonly updateSeq: number
+  readonly purgeSeq: number
+  /** It waits for its first build, or is at it: there can be no rows. */
+  readonly isAbsent: boolean
+}
+
 export class DocumentDatabase {
   readonly name: string
   readonly #server: ServerOperations
@@ -72,9 +82,20 @@ export class DocumentDatabase {
 
   /** Undefined when there is none, or a deleted one. */
   async get(id: string): Promise<Document | undefined> {
+    const view = await this.#view(id)
+    return view && documentOf(view)
+  }
+
+  /** The same without the document: nothing is parsed. */
+  async revisionOf(id: string): Promise<string | undefined> {
+    const view = await this.#view(id)
+    return view && printRevision(view.rev)
+  }
+
+  async #view(id: string): Promise<DocumentView | undefined> {
     if (id === '' || id.startsWith('_local/')) return undefined
     try {
-      return documentOf(await (await this.open(id)).readDocument(id))
+      return await (await this.open(id)).readDocument(id)
     } catch (thrown) {
       if (isFailure(thrown, 'document_missing')) return undefined
       throw thrown
@@ -174,12 +195,25 @@ export class DocumentDatabase {
     signal?: AbortSignal,
   ): AsyncGenerator<readonly ViewRow[], void, undefined> {
     const opened = await (await this.open()).openView(design, view)
-    const { rows } = await opened.answer(viewRequest(query), signal)
-    assert(rows.kind === 'texts', 'documents were not asked for')
-    for await (const texts of rows.batches) {
-      const joined = texts.map(text => text.toString()).join(',')
-      if (joined !== '') yield JSON.parse(`[${joined}]`) as ViewRow[]
-    }
+    yield* rowsOf(await opened.answer(viewRequest(query), signal))
+  }
+
+  /**
+   * All rows of keys, for those who know themselves what changed since.
+   *
+   * @param update `false` asks the index as it is, `lazy` does the same and has it brought up later
+   */
+  async indexedRows(
+    design: string,
+    view: string,
+    query: { readonly keys: readonly Buffer[]; readonly update: 'true' | 'false' | 'lazy' },
+  ): Promise<IndexedRows> {
+    const opened = await (await this.open()).openView(design, view)
+    const answer = await opened.answer({ ...query, reduce: false })
+    const { updateSeq, purgeSeq, state } = answer
+    const rows: ViewRow[] = []
+    for await (const batch of rowsOf(answer)) for (const row of batch) rows.push(row)
+    return { rows, updateSeq, purgeSeq, isAbsent: state === 'absent' }
   }
 
   /** All rows of a query that has few. */
@@ -211,6 +245,14 @@ function viewRequest({ startKey, endKey, keys, ...rest }: RowQuery) {
     ...(startKey === undefined ? {} : { startKey: keyText(startKey) }),
     ...(endKey === undefined ? {} : { endKey: keyText(endKey) }),
     ...(keys === undefined ? {} : { keys: keys.map(keyText) }),
+  }
+}
+
+async function* rowsOf({ rows }: ViewAnswer): AsyncGenerator<readonly ViewRow[], void, undefined> {
+  assert(rows.kind === 'texts', 'documents were not asked for')
+  for await (const texts of rows.batches) {
+    const joined = texts.map(text => text.toString()).join(',')
+    if (joined !== '') yield JSON.parse(`[${joined}]`) as ViewRow[]
   }
 }
 

@@ -100,9 +100,11 @@ export class SettingsStore {
   }
 
   async #load(): Promise<Snapshot> {
-    const document = await this.#parts.data.get(SETTINGS_ID)
+    const { data } = this.#parts
     const known = this.#snapshot
-    if (document !== undefined && document._rev === known.rev) return known
+    // Asked after every change of any document, and settings are large: they are parsed when they are others.
+    if (known.rev !== undefined && (await data.revisionOf(SETTINGS_ID)) === known.rev) return known
+    const document = await data.get(SETTINGS_ID)
     const stored = document?.settings ?? (await this.#legacySettings())
     return { rev: document?._rev, settings: settingsOf(isObject(stored) ? stored : {}) }
   }

@@ -16,8 +16,9 @@ import {
   type ViewRow,
   type WriteOutcome,
 } from '../documents/document-database.ts'
-import { isLookupView, lookupDesignName } from '../install/designs/lookup-design.ts'
-import { EMITS, type Emit } from './batch-views.ts'
+import { isLookupView } from '../install/designs/lookup-design.ts'
+import { EMITS, type Emit, keyTexts } from './batch-views.ts'
+import type { Lookups } from './lookups.ts'
 
 export interface FailedWrite {
   readonly outcome: WriteOutcome & { readonly ok: false }
@@ -37,10 +38,12 @@ export class BatchDatabase extends DocumentDatabase {
   readonly #rows = new Map<string, Map<string, readonly ViewRow[]>>()
   /** View -> key as JSON -> ids of pending documents, for views that were asked. */
   readonly #pendingIds = new Map<string, Map<string, Set<string>>>()
+  readonly #lookups: Lookups
   #contactsVersion = 0
 
-  constructor(server: ServerOperations, name: string) {
+  constructor(server: ServerOperations, name: string, lookups: Lookups) {
     super(server, name)
+    this.#lookups = lookups
   }
 
   /** Another number whenever a document changed that others are hydrated with. */
@@ -93,8 +96,7 @@ export class BatchDatabase extends DocumentDatabase {
     const pending = this.#pendingIdsOf(path)
     const texts = keys.map(key => JSON.stringify(key))
     const missing = [...new Set(texts)].filter(text => !known.has(text))
-    const from = isLookupView(view) ? lookupDesignName(this.name) : design
-    if (missing.length > 0) await this.#read(from, view, missing, known)
+    if (missing.length > 0) await this.#read(design, view, missing, known)
     return texts.flatMap((text, index) => {
       const stored = known.get(text) as readonly ViewRow[]
       const ids = pending.get(text)
@@ -152,7 +154,7 @@ export class BatchDatabase extends DocumentDatabase {
   ): void {
     const emit = EMITS[path] as Emit
     const keysOf = (document: Document): string[] =>
-      document._deleted === true ? [] : emit(document).map(key => JSON.stringify(key))
+      document._deleted === true ? [] : keyTexts(emit, document)
     for (const key of before === undefined ? [] : keysOf(before))
       ids.get(key)?.delete(before?._id ?? '')
     for (const key of keysOf(after)) getOrAdd(ids, key, () => new Set<string>()).add(after._id)
@@ -170,6 +172,10 @@ export class BatchDatabase extends DocumentDatabase {
     texts: readonly string[],
     known: Map<string, readonly ViewRow[]>,
   ): Promise<void> {
+    if (isLookupView(view)) {
+      for (const [text, rows] of await this.#lookups.rows(view, texts)) known.set(text, rows)
+      return
+    }
     const found = new Map<string, ViewRow[]>(texts.map(text => [text, []]))
     const keys = texts.map(text => JSON.parse(text) as unknown)
     for (const row of await super.allRows(design, view, { keys, reduce: false })) {

@@ -1,7 +1,7 @@
 /**
- * What some views would say about a document that is not written yet. Transitions of one batch see each other's work
- * through them; the real views know it only after the commit. Each is the same rule as the map function of that name in
- * `install/designs/`.
+ * What some views would say about a document that is not written yet, or was written so lately that their indexes do not
+ * know it. Transitions of one batch see each other's work through them. Each is the same rule as the map function of that
+ * name in `install/designs/`.
  */
 import { CONTACT_DOCUMENT_TYPES } from '../contacts/contact-types.ts'
 import { chainOf } from '../contacts/lineage.ts'
@@ -16,6 +16,10 @@ const distinct = (values: readonly unknown[]): string[] => [
   ...new Set(values.filter(Boolean).map(String)),
 ]
 
+/** As JavaScript sees it: people's documents have texts and objects where lists should be. */
+const hasLength = (value: unknown): boolean =>
+  Boolean(value && (value as { readonly length?: unknown }).length)
+
 const pairsOf = (object: JsonObject): string[][] =>
   Object.entries(object).flatMap(([name, value]) => {
     const isShown = (typeof value === 'string' && value !== '') || typeof value === 'number'
@@ -23,6 +27,16 @@ const pairsOf = (object: JsonObject): string[][] =>
       ? [[`${name.toLowerCase()}:${String(value).trim().normalize('NFC').toLowerCase()}`]]
       : []
   })
+
+/** Keys as JSON; none of a document that makes the rule throw, as with map functions. */
+export function keyTexts(emit: Emit, document: Document): string[] {
+  try {
+    return emit(document).map(key => JSON.stringify(key))
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return []
+    throw thrown
+  }
+}
 
 /** Keys that a document has in a view, by design document (without the database's name) and view. */
 export const EMITS: Readonly<Record<string, Emit>> = {
@@ -35,8 +49,7 @@ export const EMITS: Readonly<Record<string, Emit>> = {
     return [...codes.map(code => ['shortcode', String(code)]), ...external]
   },
   '-client/registered_patients': document => {
-    const hasErrors = Array.isArray(document.errors) && document.errors.length > 0
-    if (!isReport(document) || hasErrors) return []
+    if (!isReport(document) || hasLength(document.errors)) return []
     const fields = fieldsOf(document)
     return [document.patient_id || fields.patient_id, document.place_id || fields.place_id]
       .filter(Boolean)

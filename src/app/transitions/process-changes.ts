@@ -3,7 +3,8 @@
  * kept in `_local/transitions-seq` of the sentinel database, after the work is written: a process that is killed and
  * begins anew does the last batch again, and by the promise of transitions nothing comes of that.
  *
- * What this process itself has written comes back as changes and is let pass. Work that fails is tried again with a
+ * While changes come one after the other they are gathered for a moment: a batch of one costs much the same as one of
+ * many. What this process itself has written comes back as changes and is let pass. Work that fails is tried again with a
  * pause; a document that fails again and again while others do not is left, and told.
  */
 import { type FailureCode, isFailure } from '../../base/errors.ts'
@@ -21,6 +22,8 @@ const BATCH = 200
 const ATTEMPTS_MAX = 5
 const FEED_WAIT_MS = 60_000
 const PAUSE_MS_MAX = 30_000
+/** From the beginning of a batch that took all there was to that of the next one, at the least. */
+const GATHER_MS = 50
 /** Revisions of ours that are still to come by. */
 const OWN_MAX = 20_000
 
@@ -42,6 +45,7 @@ export class ChangeProcessor {
   readonly #own = new Set<string>()
   readonly #waiting = new Set<() => void>()
   #doneSeq = 0
+  #hurry: AbortController | undefined
   #ended: Promise<void> = Promise.resolve()
 
   constructor(parts: ChangeProcessorParts) {
@@ -57,13 +61,14 @@ export class ChangeProcessor {
     await this.#ended
   }
 
-  /** Resolves when everything is done that was there at the call. */
+  /** Resolves when everything is done that was there at the call; nothing is gathered meanwhile. */
   async caughtUp(): Promise<void> {
     const { database } = await this.#parts.data.open()
     const { updateSeq } = await database.head()
     while (this.#doneSeq < updateSeq && !this.#stop.signal.aborted) {
       await new Promise<void>(resolve => {
         this.#waiting.add(resolve)
+        this.#hurry?.abort()
       })
     }
   }
@@ -98,9 +103,14 @@ export class ChangeProcessor {
       waitMs: FEED_WAIT_MS,
       beats: true,
     })
+    let batchMs = Number.NEGATIVE_INFINITY
     for await (const event of feed.events(this.#stop.signal)) {
-      if (event.kind === 'waiting') this.#noteDone(Math.max(updateSeq, this.#doneSeq))
+      if (event.kind === 'waiting') {
+        this.#noteDone(Math.max(updateSeq, this.#doneSeq))
+        await this.#gather(batchMs + GATHER_MS - performance.now())
+      }
       if (event.kind !== 'rows') continue
+      batchMs = performance.now()
       for (let at = 0; at < event.rows.length && !this.#stop.signal.aborted; at += BATCH) {
         const rows = event.rows.slice(at, at + BATCH)
         await this.#process(this.#itemsOf(database, rows))
@@ -113,6 +123,15 @@ export class ChangeProcessor {
         onProgress()
       }
     }
+  }
+
+  /** Lets changes come together, unless somebody waits for them. */
+  async #gather(ms: number): Promise<void> {
+    if (ms <= 0 || this.#waiting.size > 0) return
+    this.#hurry = new AbortController()
+    const signal = AbortSignal.any([this.#stop.signal, this.#hurry.signal])
+    await this.#parts.wait(ms, signal).catch(() => {})
+    this.#hurry = undefined
   }
 
   /** Where to begin: at the first change of a database that was made anew. */

@@ -14,7 +14,7 @@ import { type InfoDocument, newInfo, stamped, withRuns } from '../info-documents
 import type { InfoStore } from '../info-documents/info-store.ts'
 import type { FailedWrite } from './batch-database.ts'
 import type { Desk } from './desk.ts'
-import { runTransitions } from './run-transitions.ts'
+import { hasRun, isOfArrival, runTransitions } from './run-transitions.ts'
 import type { Lookup, Transition } from './transition.ts'
 import { Work } from './work.ts'
 
@@ -92,7 +92,9 @@ async function runAll(
 ): Promise<void> {
   const originals = items.map(({ id }) => documents.get(id) as Document)
   const whole = transitions.length === 0 ? originals : await hydrateMany(desk, originals)
-  await lookUp(desk, transitions, originals)
+  const runsOn = (transition: Transition, { _id, _rev }: Document): boolean =>
+    forgetsRuns || !hasRun(infos.get(_id) as InfoDocument, transition, _rev)
+  await lookUp(desk, transitions, originals, runsOn)
   const version = desk.data.contactsVersion
   const warn = (message: string, facts: JsonObject): void => log.warning(message, facts)
   for (const [index, { id, seq }] of items.entries()) {
@@ -109,7 +111,9 @@ async function runAll(
     })
     documents.set(id, work.stored)
     if (work.isChanged) desk.data.change(work.stored, id)
-    desk.changeInfo(id, id, info => withRuns(stamped(info, desk.clock()), runs))
+    // What arrived as a record was written down with it.
+    if (Object.keys(runs).length === 0 && isOfArrival(info, document._rev)) continue
+    desk.changeInfo(id, id, before => withRuns(stamped(before, desk.clock()), runs))
   }
 }
 
@@ -118,11 +122,14 @@ async function lookUp(
   { data, client }: Desk,
   transitions: readonly Transition[],
   documents: readonly Document[],
+  runsOn: (transition: Transition, document: Document) => boolean,
 ): Promise<void> {
   const keys = new Map<Lookup['view'], Set<string>>()
-  for (const { lookups } of transitions) {
+  for (const transition of transitions) {
+    const { lookups } = transition
     if (lookups === undefined) continue
-    for (const { view, key } of documents.flatMap(lookups)) {
+    const concerned = documents.filter(document => runsOn(transition, document))
+    for (const { view, key } of concerned.flatMap(document => lookups(document))) {
       getOrAdd(keys, view, () => new Set<string>()).add(key)
     }
   }

@@ -6,7 +6,7 @@
  * no storage) are not the document's and go on to the caller.
  */
 import { isFailure } from '../../base/errors.ts'
-import { runsOf, type TransitionRun } from '../info-documents/info-document.ts'
+import { type InfoDocument, runsOf, type TransitionRun } from '../info-documents/info-document.ts'
 import type { Transition } from './transition.ts'
 import type { Work } from './work.ts'
 
@@ -26,7 +26,7 @@ export async function runTransitions(
   const rev = work.stored._rev
   const failures: { name: string; message: string }[] = []
   for (const transition of transitions) {
-    if (hasRun(work, transition, rev) || !transition.isFor(work)) continue
+    if (hasRun(work.info, transition, rev) || !transition.isFor(work)) continue
     let ok = true
     try {
       if (!(await transition.run(work))) continue
@@ -51,13 +51,24 @@ export async function runTransitions(
 /** Of a document that is not written yet. */
 const FIRST_REV = '1'
 
-function hasRun(work: Work, { name, repeats = false }: Transition, rev: string | undefined) {
-  const runs = runsOf(work.info)
+/** On this generation of the document, or on an earlier one where that is enough. */
+export function hasRun(
+  info: InfoDocument,
+  { name, repeats = false }: Transition,
+  rev: string | undefined,
+): boolean {
+  const runs = runsOf(info)
   const run = Object.hasOwn(runs, name) ? runs[name] : undefined
   if (run === undefined) return false
   if (!repeats && run.ok) return true
   return generation(run.last_rev) === generation(rev)
 }
+
+/** Whether the info document was written when the document arrived as a record, which it still is as it was then. */
+export const isOfArrival = (info: InfoDocument, rev: string | undefined): boolean =>
+  generation(rev) === 1 &&
+  info._rev !== undefined &&
+  Object.values(runsOf(info)).some(({ last_rev: ranOn }) => ranOn === FIRST_REV)
 
 const generation = (rev: string | undefined): number => Number.parseInt(rev ?? '0', 10)
 

@@ -8,7 +8,7 @@
 import { Failure } from '../../base/errors.ts'
 import type { Document } from '../documents/document.ts'
 import type { DocumentDatabase } from '../documents/document-database.ts'
-import { lookupDesignName } from '../install/designs/lookup-design.ts'
+import type { Lookups } from './lookups.ts'
 
 export const RESERVATION_PREFIX = 'shortcode:'
 const LENGTH_ID = 'shortcode-id-length'
@@ -22,6 +22,7 @@ const CONFLICTS_MAX = 10
 export interface ShortCodeParts {
   readonly data: DocumentDatabase
   readonly sentinel: DocumentDatabase
+  readonly lookups: Lookups
   readonly clock: () => number
   /** Of an integer below a limit. */
   readonly random: (limit: number) => number
@@ -56,7 +57,7 @@ export class ShortCodes {
   }
 
   async #free(length: number): Promise<string[]> {
-    const { data, random } = this.#parts
+    const { lookups, random } = this.#parts
     const digits = length - 1
     // In two halves: a number of twelve digits is more than a random one may be.
     const part = (count: number): string =>
@@ -66,11 +67,10 @@ export class ShortCodes {
       const high = Math.floor(digits / 2)
       candidates.add(withChecksum(part(high) + part(digits - high)))
     }
-    const rows = await data.allRows(lookupDesignName(data.name), 'docs_by_shortcode', {
-      keys: [...candidates],
-    })
-    const used = new Set(rows.map(({ key }) => key))
-    return [...candidates].filter(code => !used.has(code))
+    const codes = [...candidates]
+    const texts = codes.map(code => JSON.stringify(code))
+    const rows = await lookups.rows('docs_by_shortcode', texts)
+    return codes.filter((_, index) => rows.get(texts[index] as string)?.length === 0)
   }
 
   /** Those of the codes that nobody else has taken. */

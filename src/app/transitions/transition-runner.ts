@@ -16,6 +16,7 @@ import { BatchDatabase } from './batch-database.ts'
 import { Desk } from './desk.ts'
 import { type EnabledTransitions, enabledTransitions } from './enabled-transitions.ts'
 import type { Expressions } from './expressions.ts'
+import { Lookups } from './lookups.ts'
 import {
   type BatchItem,
   type BatchParts,
@@ -56,6 +57,7 @@ export class TransitionRunner {
   readonly infos: InfoStore
   readonly translations: TranslationStore
   readonly #repeated = new RepeatedMessages()
+  readonly #lookups: Lookups
   readonly #shortCodes: ShortCodes
   readonly #arrivals: Arrival[] = []
   #storing: Promise<void> | undefined
@@ -66,7 +68,9 @@ export class TransitionRunner {
     this.#parts = parts
     this.infos = new InfoStore(sentinel, clock)
     this.translations = new TranslationStore(data)
-    this.#shortCodes = new ShortCodes({ data, sentinel, clock, random: randomInt, count })
+    const lookups = new Lookups(data)
+    this.#lookups = lookups
+    this.#shortCodes = new ShortCodes({ data, sentinel, lookups, clock, random: randomInt, count })
   }
 
   /** On documents that are stored. */
@@ -164,7 +168,7 @@ export class TransitionRunner {
   async #batch(settings: Settings, transitions: readonly Transition[]): Promise<BatchParts> {
     const { server, data, expressions, clock, log, queuePushes } = this.#parts
     const desk = new Desk({
-      data: new BatchDatabase(server, data.name),
+      data: new BatchDatabase(server, data.name, this.#lookups),
       users: this.#parts.users(),
       infos: this.infos,
       settings,

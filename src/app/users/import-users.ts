@@ -21,7 +21,8 @@ export interface ImportOutcome {
   readonly lacksFields: boolean
 }
 
-const CONCURRENCY_MAX = 4
+/** Rows that go on together share commits; more would fill the line in which passwords wait to be hashed. */
+const CONCURRENCY_MAX = 8
 const ROWS_A_TURN = 50
 /** Each has a result that is kept until the end: whether any row was complete decides about the answer. */
 export const ROWS_MAX = 100_000

@@ -37,6 +37,8 @@ export interface ViewAnswer {
   readonly offset: number
   /** The change of the database up to which the index has come. */
   readonly updateSeq: number
+  /** The same of purges, which are no changes. */
+  readonly purgeSeq: number
   /** Another one whenever the answer to the same question may be another. */
   readonly state: string
   readonly rows: ViewRows
@@ -254,7 +256,13 @@ export class OpenedView {
       const name = `${open.signature} ${tag} ${withDocs ? head.updateSeq : ''}`
       return {
         state,
-        given: { isReduced, updateSeq: state.progress.seq, state: name, ...rest },
+        given: {
+          isReduced,
+          updateSeq: state.progress.seq,
+          purgeSeq: state.progress.purgeSeq,
+          state: name,
+          ...rest,
+        },
       }
     }
     if (isReduced) {
@@ -294,6 +302,7 @@ const absent = ({ isReduced }: ViewPlan): ViewAnswer => ({
   total: 0,
   offset: 0,
   updateSeq: 0,
+  purgeSeq: 0,
   state: 'absent',
   rows: { kind: 'texts', batches: nothing(), whole: [] },
 })

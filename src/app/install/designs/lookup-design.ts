@@ -7,19 +7,22 @@ import { clientDesign } from './client-design.ts'
 import { mainDesign } from './main-design.ts'
 import type { DesignDefinition, ViewDefinition } from './map-function.ts'
 
-const NAMES = [
+export const LOOKUP_VIEWS = [
   'contacts_by_phone',
   'contacts_by_reference',
   'docs_by_shortcode',
   'registered_patients',
-]
+] as const
 
-export const isLookupView = (name: string): boolean => NAMES.includes(name)
+export type LookupView = (typeof LOOKUP_VIEWS)[number]
+
+export const isLookupView = (name: string): name is LookupView =>
+  (LOOKUP_VIEWS as readonly string[]).includes(name)
 
 export const lookupDesignName = (database: string): string => `${database}-lookup`
 
 export function lookupDesign(name: string): DesignDefinition {
   const all = { ...clientDesign(name).views, ...mainDesign(name).views }
-  const views = NAMES.map(view => [view, all[view] as ViewDefinition] as const)
+  const views = LOOKUP_VIEWS.map(view => [view, all[view] as ViewDefinition] as const)
   return { name: lookupDesignName(name), views: Object.fromEntries(views) }
 }

@@ -139,7 +139,25 @@ describe('contacts and answers', () => {
     assert.equal('date_of_death' in (await programme.get('mother')), false)
   })
 
+  it('writes down once what ran on a record that arrived, and anew what runs on its next revision', async () => {
+    const { json } = await programme.application.ask('POST', '/api/v2/records', {
+      body: 'from=%2B254711&message=hello',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    const { id } = json as { id: string }
+    await programme.settled()
+    const first = await programme.info(id)
+    assert.match(first._rev as string, /^1-/)
+    assert.ok(Object.hasOwn(first.transitions as object, 'default_responses'))
+    programme.nowMs += 1000
+    await programme.put({ ...(await programme.get(id)), read: ['me'] })
+    const second = await programme.info(id)
+    assert.match(second._rev as string, /^2-/)
+    assert.equal(second.latest_replication_date, new Date(programme.nowMs).toISOString())
+  })
+
   it('knows where it is', async () => {
+    await programme.settled()
     const { json } = await programme.application.ask('GET', '/svc-sentinel/_local/transitions-seq')
     const { json: info } = await programme.application.ask('GET', '/svc')
     assert.equal((json as { value: string }).value, (info as { update_seq: string }).update_seq)

@@ -6,6 +6,7 @@ import type { Document } from '../../../../src/app/documents/document.ts'
 import { RepeatedMessages } from '../../../../src/app/messages/repeated-messages.ts'
 import { BatchDatabase } from '../../../../src/app/transitions/batch-database.ts'
 import { Desk } from '../../../../src/app/transitions/desk.ts'
+import { Lookups } from '../../../../src/app/transitions/lookups.ts'
 import { runBatch } from '../../../../src/app/transitions/run-batch.ts'
 import { ShortCodes } from '../../../../src/app/transitions/short-codes.ts'
 import type { Transition } from '../../../../src/app/transitions/transition.ts'
@@ -26,6 +27,7 @@ describe('a batch of transitions', () => {
     new ShortCodes({
       data: application.data,
       sentinel: application.sentinel,
+      lookups: new Lookups(application.data),
       clock: application.clock,
       random,
       count,
@@ -35,7 +37,7 @@ describe('a batch of transitions', () => {
     const { server, data, users, clock, expressions } = application
     const { infos, translations } = application.transitions
     const desk = new Desk({
-      data: new BatchDatabase(server, data.name),
+      data: new BatchDatabase(server, data.name, new Lookups(data)),
       users,
       infos,
       settings: await application.settings.current(),
