@@ -11,7 +11,8 @@ export interface AccessRule {
   readonly needsNothing?: boolean
   /** Only those who work online: refused as for a missing permission, or with the words of the firewall. */
   readonly online?: 'permission' | 'firewall'
-  readonly admin?: boolean
+  /** Only admins; others are told so, or asked to log in as somebody else. */
+  readonly admin?: 'required' | 'prompted'
   /** Permissions that are all needed. */
   readonly all?: readonly string[]
   /** Permissions of which one is enough. */
@@ -23,8 +24,10 @@ export function accessCheck(rule: AccessRule, user: User, settings: Settings): v
   if (user.name === null && !isAdmin(user)) throw new Failure('unauthorized')
   if (rule.online === 'firewall' && !isOnline(user)) throw firewall()
   if (rule.online === 'permission' && !isOnline(user)) throw insufficient()
-  if (rule.admin === true && !isAdmin(user)) {
-    throw new Failure('forbidden', { reason: 'User is not an admin' })
+  if (rule.admin !== undefined && !isAdmin(user)) {
+    throw rule.admin === 'prompted'
+      ? new Failure('unauthorized')
+      : new Failure('forbidden', { reason: 'User is not an admin' })
   }
   const holds = (permission: string): boolean => hasPermission(user, settings, permission)
   if (rule.all?.every(holds) === false) throw insufficient()

@@ -86,7 +86,8 @@ const CONFIGURERS: AccessRule = { all: ['can_edit', 'can_configure'] }
 const READ_CONTACTS: AccessRule = { online: 'permission', all: ['can_view_contacts'] }
 const READ_REPORTS: AccessRule = { online: 'permission', all: ['can_view_reports'] }
 const ONLINE: AccessRule = { online: 'firewall' }
-const ADMINS: AccessRule = { admin: true }
+const ADMINS: AccessRule = { admin: 'required' }
+const PROMPTED_ADMINS: AccessRule = { admin: 'prompted' }
 const GATEWAYS: AccessRule = { all: ['can_access_gateway_api'] }
 
 const onlineWithAny = (...any: string[]): AccessRule => ({ online: 'permission', any })
@@ -129,7 +130,7 @@ export const APP_ROUTES: readonly AppRoute[] = [
   route('/api/v1/express-metrics.json', { GET: [ALWAYS, getExpressMetricsJson] }),
   route('/api/deploy-info', { GET: [LOGGED_IN, getDeployInfo] }),
   route('/api/v1/startup-progress', { GET: [ALWAYS, getStartupProgress] }),
-  route('/api/couch-config-attachments', { GET: [ADMINS, getAttachmentSettings] }),
+  route('/api/couch-config-attachments', { GET: [PROMPTED_ADMINS, getAttachmentSettings] }),
   route('/setup/poll', { GET: [ALWAYS, getSetupPoll] }),
   route('/.well-known/assetlinks.json', { GET: [EVERYBODY, getAssetLinks] }),
 

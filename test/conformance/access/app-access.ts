@@ -13,7 +13,7 @@ GET     /api/v1/express-metrics                                     in   in   in
 GET     /api/v1/express-metrics.json                                in   in   in   in   in
 GET     /api/deploy-info                                            401  in   in   in   in
 GET     /api/v1/startup-progress                                    in   in   in   in   in
-GET     /api/couch-config-attachments                               401  403  403  403  in
+GET     /api/couch-config-attachments                               401  401  401  401  in
 GET     /setup/poll                                                 in   in   in   in   in
 GET     /.well-known/assetlinks.json                                in   in   in   in   in
 POST    /api/v1/upgrade                                             401  403  403  403  in

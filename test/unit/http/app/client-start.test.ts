@@ -56,7 +56,7 @@ describe('what clients ask at start', () => {
       compressible_types: 'text/x-only',
       compression_level: '8',
     })
-    assert.equal((await app.ask('GET', path, { user: as('officer') })).status, 403)
+    assert.equal((await app.ask('GET', path, { user: as('officer') })).status, 401)
   })
 })
 
