@@ -6,7 +6,7 @@ import { cpus, release } from 'node:os'
 import { join } from 'node:path'
 import { prepare, root } from './prepare.mjs'
 
-prepare()
+prepare('all')
 const flags = process.argv.slice(2).filter(word => word.startsWith('--'))
 const words = process.argv.slice(2).filter(word => !word.startsWith('--'))
 const results = join(root, 'bench', 'results')

@@ -72,7 +72,8 @@ const applicationRows = (): string[] =>
 
 function whoMay({ everybody, admin, online, all, any }: AccessRule): string {
   if (everybody === true) return 'everybody'
-  const who = admin !== undefined ? 'server admins' : online === undefined ? 'users' : 'online users'
+  const who =
+    admin !== undefined ? 'server admins' : online === undefined ? 'users' : 'online users'
   const needs = [...(all ?? []), ...(any === undefined ? [] : [any.join(' or ')])]
   return needs.length === 0 ? who : `${who} with ${needs.join(' and ')}`
 }

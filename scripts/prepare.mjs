@@ -7,23 +7,28 @@ import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-export function prepare() {
+/** @param needs `server`: what runs it. `all`: what tests and measures it too, which is several times as much. */
+export function prepare(needs) {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major < 20 || (major === 20 && minor < 12)) {
     fail(`Gurney needs Node 20.12 or later; this is ${process.version}`)
   }
-  install()
+  install(needs)
   build()
 }
 
-function install() {
+function install(needs) {
   const stamp = join(root, 'node_modules', '.gurney-lock')
-  const wanted = hash([join(root, 'package-lock.json')])
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return
-  say('Installing dependencies')
+  const lock = hash([join(root, 'package-lock.json')])
+  const present = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+  // Who has all has what the server needs; npm would take the rest away.
+  if (present === `${lock} all` || present === `${lock} ${needs}`) return
+  say(needs === 'all' ? 'Installing dependencies and what tests need' : 'Installing dependencies')
+  const omitted = needs === 'all' ? [] : ['--omit=dev']
   // Not `npm ci`: it refuses lock files that name no packages for other platforms.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
-  writeFileSync(stamp, wanted)
+  const quiet = ['--no-save', '--no-audit', '--no-fund', '--loglevel=error']
+  run('npm', ['install', ...omitted, ...quiet])
+  writeFileSync(stamp, `${lock} ${needs}`)
 }
 
 export function build() {

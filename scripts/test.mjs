@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { prepare, root, run } from './prepare.mjs'
 
-prepare()
+prepare('all')
 const words = process.argv.slice(2)
 if (words.length === 0) {
   run(process.execPath, [

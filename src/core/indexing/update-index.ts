@@ -1,8 +1,10 @@
 /**
  * Brings one index up to date with its database. A first build sorts everything and writes the trees in one go; later
  * updates change the blocks they meet. An index that has fallen far behind (a database that was filled after its design
- * document came) is built anew in the first way, which is many times quicker; it answers meanwhile with what it has. Documents are mapped by the index's kind, several batches at once, and go in in
- * the order of their changes, so after a crash the work goes on behind what was saved.
+ * document came) is built anew in the first way, which is many times quicker; it answers meanwhile with what it has.
+ *
+ * Documents are mapped by the index's kind, several batches at once, and go in in the order of their changes, so after a
+ * crash the work goes on behind what was saved.
  *
  * What was purged leaves no change behind: such documents are found in the records of purges. When these do not reach
  * back far enough, the index is built anew. Two at work on one index do no harm: one of them fails.

@@ -26,7 +26,7 @@ export type Notice =
 type Listener = (notice: Notice) => void
 
 /** How far apart updates are sent on at the least. */
-const GATHER_MS = 20
+export const GATHER_MS = 20
 
 export class Notices {
   readonly #listeners = new Set<Listener>()

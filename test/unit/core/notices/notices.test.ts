@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it, mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Notice, Notices } from '../../../../src/core/notices/notices.ts'
+import { GATHER_MS, type Notice, Notices } from '../../../../src/core/notices/notices.ts'
 
 const updated = (id: string, seq: number): Notice => ({
   kind: 'database_updated',
@@ -27,9 +27,11 @@ it('sends the first update at once and gathers those that follow closely', async
     }
     notices.publish(updated('b', 1))
     assert.equal(sent.length, 1)
-    mock.timers.tick(5)
+    mock.timers.tick(GATHER_MS - 1)
+    assert.equal(sent.length, 1)
+    mock.timers.tick(1)
     assert.deepEqual(sent.slice(1), [updated('a', 5), updated('b', 1)])
-    mock.timers.tick(5)
+    mock.timers.tick(GATHER_MS)
     notices.publish(updated('a', 6))
     await turn()
     assert.deepEqual(sent.at(-1), updated('a', 6))
