@@ -54,10 +54,13 @@ export async function updateIndex(parts: UpdateParts): Promise<IndexProgress> {
     return build(parts, head)
   }
   if (state?.phase !== 'ready' || state.build !== undefined) return build(parts, head)
-  const changes = await countChanges(database, state.progress.seq)
+  const { progress } = state
+  // There are at most as many changes as sequences: counting is for those who may be far behind.
+  if (head.updateSeq - progress.seq < parts.farBehindCount) return follow(parts, progress, head)
+  const changes = await countChanges(database, progress.seq)
   return isFarBehind(changes, parts.farBehindCount)
     ? build(parts, head)
-    : follow(parts, state.progress, head)
+    : follow(parts, progress, head)
 }
 
 /**
