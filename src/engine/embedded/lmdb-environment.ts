@@ -1,7 +1,6 @@
 /**
- * One LMDB file, opened. The only file that knows the `lmdb` package, and it knows it well: the
- * version is pinned, and test/unit/engine/embedded/lmdb-environment.test.ts guards each trick used
- * here.
+ * One LMDB file, opened. Knows the `lmdb` package well (with lmdb-table.ts): the version is pinned, and
+ * test/unit/engine/embedded/lmdb-environment.test.ts guards each trick used here.
  *
  * - Opening takes no write lock. The package opens its table inside a write transaction on the
  *   JavaScript thread; two processes that each wait there for the other's writer, which in turn
@@ -9,19 +8,28 @@
  *   transaction, so `openTable` uses a read one.
  * - Reads run in a read transaction of ours that is renewed by the first access and reset after the
  *   last: each read sees the newest commit of any process, and no snapshot stays open between two.
- * - Writes queue; those that wait together share one commit and one fsync, both off the JavaScript
- *   thread. The promise resolves when the bytes are durable (`overlappingSync: false`).
+ * - Writes queue; those that wait together share one commit and one fsync, both off the JavaScript thread. The promise
+ *   resolves when the bytes are durable (`overlappingSync: false`).
  * - A failed commit rejects with LMDB's own code. Without `#watchCommits` the package prints a
  *   stack, hides the code in a second promise, and never settles writes whose transaction could not
  *   even begin.
  */
-import * as lmdb from 'lmdb'
 import { assert } from '../../base/assert.ts'
 import { Failure } from '../../base/errors.ts'
 import type { BatchOptions, Entry } from '../engine.ts'
+import { rowsOfBatch } from './batch-rows.ts'
 import { withMappedBuffers } from './keep-buffers-mapped.ts'
 import { assertOpenable } from './lmdb-file-check.ts'
-import { readStoredKey, type StoredKey, writeStoredKey } from './reserved-keys.ts'
+import {
+  FAST_GET,
+  type NativeRange,
+  type NativeRow,
+  type NativeStore,
+  type NativeTransaction,
+  native,
+  openTable,
+} from './lmdb-table.ts'
+import { ReservedKey, type StoredKey } from './reserved-keys.ts'
 import { commitFailure, storageFailure } from './storage-errors.ts'
 
 /** What LMDB itself allows, less our first byte. The engine promises less. */
@@ -246,12 +254,15 @@ export class LmdbEnvironment {
     }
   }
 
-  #get(
-    key: StoredKey,
-    options: { readonly transaction: NativeTransaction } | undefined,
-  ): Buffer | undefined {
+  #get(key: StoredKey, options: ReadOptions): Buffer | undefined {
     if (!FAST_GET) return asBuffer(this.#db.getBinary(key, options))
-    const bytes = this.#db.getBinaryFast(key, options)
+    let bytes: Uint8Array | undefined
+    try {
+      bytes = this.#db.getBinaryFast(key, options)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return this.#getCopied(key, options)
+    }
     if (bytes === undefined) return undefined
     const length = this.#db.lastSize
     // `bytes` is scratch memory or the map itself, and its `length` cannot be trusted.
@@ -260,24 +271,40 @@ export class LmdbEnvironment {
     return value
   }
 
-  #scan(
-    range: StoredRange,
-    batch: BatchOptions,
-    options: { readonly transaction: NativeTransaction } | undefined,
-  ): Entry[] {
+  #scan(range: StoredRange, batch: BatchOptions, options: ReadOptions): Entry[] {
     if (batch.limit <= 0) return []
-    const rows: Entry[] = []
-    const bytesMax = batch.bytesMax ?? Number.POSITIVE_INFINITY
     const values = batch.keysOnly !== true
-    let bytes = 0
-    for (const row of this.#db.getRange({ ...bounds(range, batch), ...options, values })) {
-      const entry = values ? (row as NativeRow) : { key: row as Buffer, value: NO_BYTES }
-      const value = asBuffer(entry.value) as Buffer
-      rows.push({ key: entry.key, value })
-      bytes += value.length
-      if (rows.length >= batch.limit || bytes >= bytesMax) break
+    const native = { ...bounds(range, batch), ...options, values }
+    const found = this.#db.getRange(native)[Symbol.iterator]()
+    try {
+      return rowsOfBatch(found, batch, values ? entryOf : entryOfKey)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      found.return?.() // or its cursor would stay open
+      return this.#scanCopied(range, batch, options)
     }
-    return rows
+  }
+
+  /**
+   * The package wraps values over 16 KB where they lie in the map, in a buffer that it keeps by the address where the map
+   * begins, for good. In a map that begins where a shorter one did (another file was there, or this one has grown) a
+   * value behind the end of that buffer cannot be wrapped: a RangeError. Such values are copied, as small ones are.
+   */
+  #getCopied(key: StoredKey, options: ReadOptions): Buffer | undefined {
+    const db = this.#db
+    const getFast = () => db.getBinaryFast(key, options)
+    const copying = { getBinaryFast: { value: () => db._returnLargeBuffer(getFast) } }
+    return asBuffer((Object.create(db, copying) as NativeStore).getBinary(key, options))
+  }
+
+  #scanCopied(range: StoredRange, batch: BatchOptions, options: ReadOptions): Entry[] {
+    const stored = (key: Buffer) =>
+      range.start instanceof ReservedKey ? new ReservedKey(key) : key
+    const keys = this.#scan(range, { ...batch, keysOnly: true }, options)
+    return rowsOfBatch(keys[Symbol.iterator](), batch, ({ key }) => ({
+      key,
+      value: this.#get(stored(key), options) as Buffer,
+    }))
   }
 
   #settle(pending: PendingWrite, outcome: () => void): void {
@@ -335,6 +362,15 @@ export class LmdbEnvironment {
   }
 }
 
+/** Absent within a write. */
+type ReadOptions = { readonly transaction: NativeTransaction } | undefined
+
+const entryOf = (row: NativeRow | Buffer): Entry => {
+  const { key, value } = row as NativeRow
+  return { key, value: asBuffer(value) as Buffer }
+}
+const entryOfKey = (row: NativeRow | Buffer): Entry => ({ key: row as Buffer, value: NO_BYTES })
+
 interface PendingWrite {
   readonly reject: (reason: unknown) => void
 }
@@ -375,102 +411,3 @@ const asBuffer = (bytes: Uint8Array | undefined): Buffer | undefined =>
   bytes === undefined || Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-
-function openTable(path: string, noSync: boolean): NativeStore {
-  const options = {
-    keyEncoder: { writeKey: writeStoredKey, readKey: readStoredKey },
-    encoding: 'binary',
-    overlappingSync: false,
-    noSync,
-    noSubdir: true,
-    maxDbs: 1,
-    create: false,
-    // With it, the package keeps a promise of its own per batch that a failed commit rejects
-    // unheard: the process would end.
-    eventTurnBatching: false,
-  }
-  const Table = openAsClass(path, { ...options })
-  let opened = false
-  class MainTable extends Table {
-    override transactionSync(work: () => unknown): unknown {
-      if (opened) return super.transactionSync(work)
-      opened = true
-      this.resetReadTxn()
-      this.ensureReadTxn()
-      return work()
-    }
-  }
-  // Without `isRoot` its `close` would leave the file open until the garbage collector comes by.
-  const table = new MainTable(null, { ...options, isRoot: true })
-  // The package keeps every table it ever opened in a list, with 64 KB of buffers each.
-  for (const [name, each] of allDbs) if (each === table) allDbs.delete(name)
-  return table
-}
-
-/** The parts of the package that its own types leave out. */
-interface NativeStore {
-  readonly env: NativeEnvironment
-  readonly lastSize: number
-  getBinary(key: StoredKey, options?: object): Uint8Array | undefined
-  getBinaryFast(key: StoredKey, options?: object): Uint8Array | undefined
-  getRange(options: NativeRange & { values: boolean }): Iterable<NativeRow | Buffer>
-  put(key: StoredKey, value: Uint8Array, options?: object): unknown
-  remove(key: StoredKey): unknown
-  transaction<T>(work: () => T): Promise<T>
-  transactionSync(work: () => unknown): unknown
-  useReadTransaction(): NativeTransaction
-  resetReadTxn(): void
-  ensureReadTxn(): void
-  close(): Promise<void>
-}
-
-interface NativeEnvironment {
-  startWriting(address: number, callback: (status: number) => unknown): unknown
-  sync(done?: (error?: unknown) => void): void
-  stat(): {
-    pageSize: number
-    treeBranchPageCount: number
-    treeLeafPageCount: number
-    overflowPages: number
-    entryCount: number
-  }
-  info(): { lastPageNumber: number }
-  close(): void
-}
-
-interface NativeTransaction {
-  readonly address: number
-  done(): void
-}
-
-interface NativeRow {
-  readonly key: Buffer
-  readonly value: Uint8Array
-}
-
-interface NativeRange {
-  readonly start: StoredKey
-  readonly end: StoredKey
-  readonly reverse?: boolean
-  readonly exclusiveStart?: boolean
-  readonly inclusiveEnd?: boolean
-}
-
-const {
-  openAsClass,
-  allDbs,
-  nativeAddon: native,
-  v8AccelerationEnabled: FAST_GET,
-} = lmdb as unknown as {
-  openAsClass(path: string, options: object): new (name: null, options: object) => NativeStore
-  readonly allDbs: Map<string, NativeStore>
-  readonly nativeAddon: {
-    resetTxn(address: number): void
-    lmdbError(status: number): never
-  }
-  /**
-   * Large values come as views of the map; otherwise the scratch buffer would grow with them and
-   * stay.
-   */
-  readonly v8AccelerationEnabled: boolean
-}

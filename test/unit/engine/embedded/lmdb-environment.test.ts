@@ -105,6 +105,36 @@ describe('LmdbEnvironment', () => {
     await environment.close()
   })
 
+  it('reads large values also where a shorter file was mapped before', async () => {
+    const LENGTH = 50_000
+    const keyOf = (n: number): Buffer => Buffer.from([n])
+    // Sizes that the kernel maps to the same address, one after the other: large maps begin at round ones.
+    const counts = [84, 90, 96, 102, 108, 114, 120]
+    const pathOf = (count: number): string => path.join(folder, `large-${count}.mdb`)
+    for (const count of counts) {
+      const environment = new LmdbEnvironment(pathOf(count))
+      await environment.write(writer => {
+        for (let n = 0; n < count; n++) writer.put(keyOf(n), Buffer.alloc(LENGTH, n))
+      })
+      await environment.close()
+    }
+    for (const count of counts) {
+      const environment = new LmdbEnvironment(pathOf(count))
+      environment.read(view => {
+        const rows = view.scan({ start: keyOf(0), end: keyOf(255) }, { limit: 1000 })
+        assert.equal(rows.length, count)
+        for (const [n, { key, value }] of rows.entries()) {
+          const expected = Buffer.alloc(LENGTH, n)
+          assert.deepEqual([key, value.equals(expected)], [keyOf(n), true])
+          assert.ok(view.get(keyOf(n))?.equals(expected), `${n} of ${count}`)
+        }
+        const two = { limit: 1000, bytesMax: LENGTH + 1 }
+        assert.equal(view.scan({ start: keyOf(count - 5), end: keyOf(255) }, two).length, 2)
+      })
+      await environment.close()
+    }
+  })
+
   it('takes keys up to its limit', async () => {
     const environment = new LmdbEnvironment(fresh())
     const key = Buffer.alloc(LMDB_KEY_BYTES_MAX, 1)
