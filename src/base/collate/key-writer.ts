@@ -7,15 +7,18 @@
 export class KeyWriter {
   bytes: Buffer
   length = 0
+  readonly #allocate: (count: number) => Buffer
 
-  constructor(capacity = 256) {
-    this.bytes = Buffer.allocUnsafe(capacity)
+  /** @param allocate where the bytes are to lie, when that matters */
+  constructor(capacity = 256, allocate: (count: number) => Buffer = allocateOwn) {
+    this.#allocate = allocate
+    this.bytes = allocate === allocateOwn ? Buffer.allocUnsafe(capacity) : allocate(capacity)
   }
 
   /** Makes sure that `count` more bytes fit. */
   reserve(count: number): void {
     if (this.length + count <= this.bytes.length) return
-    const grown = Buffer.allocUnsafeSlow(Math.max(this.length + count, this.bytes.length * 2))
+    const grown = this.#allocate(Math.max(this.length + count, this.bytes.length * 2))
     this.bytes.copy(grown, 0, 0, this.length)
     this.bytes = grown
   }
@@ -49,6 +52,8 @@ export class KeyWriter {
     return Buffer.from(this.bytes.subarray(from, this.length))
   }
 }
+
+const allocateOwn = (count: number): Buffer => Buffer.allocUnsafeSlow(count)
 
 /** A loop is quicker than a call into native code for so few. */
 const SHORT_BYTES = 40

@@ -43,6 +43,7 @@ import { planBatch } from './plan-batch.ts'
 import { type Reducer, reduceParts } from './reducer.ts'
 import type { RowSlice } from './row-block.ts'
 import type { RowOrder } from './row-order.ts'
+import { LocalTasks, type StartThreads } from './run-tasks.ts'
 import { type GroupBatch, type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
 import {
   offsetFrom,
@@ -70,6 +71,8 @@ export interface BlockIndexOptions {
   readonly scratch?: { open(): Promise<Store>; drop(): Promise<void> }
   /** Memory a first build uses for rows. */
   readonly sortBytesMax?: number
+  /** Starts threads for a large first build. */
+  readonly startThreads?: StartThreads | undefined
   readonly random?: (count: number) => Buffer
   readonly nodeBytes?: NodeBytes
 }
@@ -176,13 +179,16 @@ export class BlockIndex {
    * is built anew and answers as before until that is done.
    */
   async firstBuild(untilSeq: number): Promise<FirstBuild> {
-    const { store, limits, scratch, nodeBytes, sortBytesMax = SORT_BYTES_MAX } = this.#options
+    const { store, limits, scratch, nodeBytes, collator, startThreads } = this.#options
+    const { sortBytesMax = SORT_BYTES_MAX } = this.#options
     const runStore = scratch === undefined ? store : await scratch.open()
     const marker = await runStore.get(RUNS_OF_KEY)
     const state = await this.#prepareBuild(untilSeq, marker?.toString('latin1'))
     await clearRuns(runStore, state.incarnation, state.build)
     const drop = scratch === undefined ? undefined : () => scratch.drop()
-    const options = { store, runStore, drop, limits, trees: this.#trees, sortBytesMax, nodeBytes }
+    const local = new LocalTasks(collator)
+    const stores = { store, runStore, drop, limits }
+    const options = { ...stores, trees: this.#trees, sortBytesMax, nodeBytes, local, startThreads }
     return new FirstBuild(options, state)
   }
 

@@ -8,10 +8,10 @@
  * ones out.
  */
 
-import { KeyWriter } from '../../base/collate/key-writer.ts'
 import { Failure } from '../../base/errors.ts'
 import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
+import type { TaskPlan, TaskTree } from './build-task.ts'
 import {
   ALL_NODES,
   ALL_RUNS,
@@ -31,13 +31,13 @@ import {
   readState,
 } from './index-state.ts'
 import { BACK_REFERENCE_TREE, encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
+import type { LatestDocuments } from './latest-rows.ts'
 import { type MappedRows, packRows } from './mapped-rows.ts'
-import { NodeSink } from './node-sink.ts'
-import { idBytes } from './row-order.ts'
-import { RowPieces } from './row-pieces.ts'
-import { appendRecord, placeOfRecord, readRecord } from './row-records.ts'
-import { type RowCursor, RowTable } from './row-table.ts'
-import { mergeRuns, RunWriter } from './sorted-runs.ts'
+import { NodeNumbers, NodeSink } from './node-sink.ts'
+import { RowTable } from './row-table.ts'
+import { runAll, type StartThreads, type TaskRunner } from './run-tasks.ts'
+import { RunChunks, RunWriter } from './sorted-runs.ts'
+import type { TableImage } from './sorted-table.ts'
 import { TreeBuilder } from './tree-builder.ts'
 
 export interface FirstBuildOptions {
@@ -52,18 +52,22 @@ export interface FirstBuildOptions {
   /** Memory for rows before they are spilled. */
   readonly sortBytesMax: number
   readonly nodeBytes: NodeBytes | undefined
+  /** Does the work on trees in this very thread. */
+  readonly local: TaskRunner
+  /** Starts threads that do it, as many as this at the most; only large builds ask for them. */
+  readonly startThreads: StartThreads | undefined
 }
 
 export class FirstBuild {
   readonly #options: FirstBuildOptions
   readonly #table: RowTable
-  readonly #row = new RowPieces()
+  #threads: TaskRunner | undefined
   #state: BuildingIndex
   #progress: IndexProgress
 
   constructor(options: FirstBuildOptions, state: BuildingIndex) {
     this.#options = options
-    this.#table = new RowTable(options.trees.slice(0, -1), state.build.documents)
+    this.#table = new RowTable(options.trees.length - 1, state.build.documents)
     this.#state = state
     this.#progress = state.build.progress
   }
@@ -90,26 +94,34 @@ export class FirstBuild {
     this.#table.add(mapped)
     for (const id of rowless) this.#table.addRowless(id)
     this.#progress = progress
-    if (this.#table.byteLength >= this.#options.sortBytesMax) await this.#spill()
+    const { byteLength } = this.#table
+    const { sortBytesMax, startThreads, trees } = this.#options
+    if (byteLength * THREADS_SHARE >= sortBytesMax) this.#threads ??= startThreads?.(trees.length)
+    if (byteLength >= sortBytesMax) await this.#spill()
+  }
+
+  /** Lets go of its threads; to be called whatever became of the build. */
+  async close(): Promise<void> {
+    await this.#threads?.close()
+    this.#threads = undefined
+  }
+
+  get #tasks(): TaskRunner {
+    return this.#threads ?? this.#options.local
   }
 
   /** Builds the trees and makes the index ready. */
   async finish(): Promise<IndexState> {
     if (this.#state.build.runs.length > 0) await this.#spill()
-    const { store, limits, trees } = this.#options
+    const { store, limits } = this.#options
     const sink = new NodeSink(store, limits.valueBytesMax, this.#state.nextNode)
-    const roots: { tree: number; root: TreeRoot }[] = []
-    // The back references come first: they tell which documents came more than once.
-    const last = trees.length - 1
-    const latest = new Map<string, number>()
-    for (const number of [last, ...trees.keys()].slice(0, trees.length)) {
-      const root = await this.#buildTree(number, sink, latest)
-      const { incarnation } = this.#state
-      if (root !== undefined)
-        roots.push({ tree: trees[number]?.number ?? 0, root: { incarnation, ...root } })
-    }
+    const roots: BuiltRoot[] = []
+    if (this.#state.build.runs.length === 0) await this.#buildFromTable(sink, roots)
+    else await this.#buildFromRuns(sink, roots)
     await sink.drain(0)
-    return await this.#makeReady(roots, sink.nextNode)
+    const { incarnation } = this.#state
+    const named = roots.map(({ tree, root }) => ({ tree, root: { incarnation, ...root } }))
+    return await this.#makeReady(named, sink.nextNode)
   }
 
   async #makeReady(
@@ -140,66 +152,81 @@ export class FirstBuild {
     return ready
   }
 
-  async #buildTree(
-    number: number,
-    sink: NodeSink,
-    latest: Map<string, number>,
-  ): Promise<Omit<TreeRoot, 'incarnation'> | undefined> {
-    const { trees, nodeBytes, runStore } = this.#options
-    const tree = trees[number] as IndexTree
-    const builder = new TreeBuilder(tree, sink, new BlockSize(nodeBytes))
-    const runs = this.#state.build.runs.map(({ run }) => run)
-    if (runs.length === 0) {
-      for (const rows = this.#rowsOf(number); rows.next(); ) {
-        if (tree.number === BACK_REFERENCE_TREE && this.#row.valueLength === 0) continue
-        builder.add(this.#row)
-        if (builder.isFull) await builder.flush()
-      }
-      return await builder.finish()
-    }
-    const filter =
-      tree.number === BACK_REFERENCE_TREE
-        ? new BackReferenceFilter(latest)
-        : new StaleFilter(tree, latest)
-    for await (const records of mergeRuns(runStore, runs, number)) {
-      for (const record of records) {
-        if (!filter.pass(record, this.#row)) continue
-        builder.add(this.#row)
-        if (builder.isFull) await builder.flush()
-      }
-    }
-    if (filter.end(this.#row)) builder.add(this.#row)
-    return await builder.finish()
+  /** The trees with the most rows first, so that no thread is left with a large one at the end. */
+  async #buildFromTable(sink: NodeSink, roots: BuiltRoot[]): Promise<void> {
+    const { trees, nodeBytes = {} } = this.#options
+    const table = this.#table.image()
+    const rowCount = table.trees.reduce((sum, { keyOf }) => sum + keyOf.length, 0)
+    const rows = (tree: IndexTree): number => table.trees[tree.number]?.keyOf.length ?? rowCount
+    const largestFirst = [...trees].sort((one, two) => rows(two) - rows(one))
+    await this.#eachTree(largestFirst, async tree => {
+      const plan: TaskPlan = { kind: 'cut', tree: taskTree(tree), table, nodeBytes }
+      await this.#buildTree(tree, plan, sink, roots)
+    })
   }
 
-  /** Goes over the rows in memory of a tree, in order, each in `#row`. */
-  #rowsOf(number: number): RowCursor {
-    const isReferences = number === this.#options.trees.length - 1
-    return isReferences ? this.#table.references(this.#row) : this.#table.rowsOf(number, this.#row)
+  /** The back references come first: they tell which documents came more than once. */
+  async #buildFromRuns(sink: NodeSink, roots: BuiltRoot[]): Promise<void> {
+    const { trees, nodeBytes = {} } = this.#options
+    const runs = this.#state.build.runs.map(({ run }) => run)
+    let latest: LatestDocuments = new Map()
+    const build = async (tree: IndexTree): Promise<LatestDocuments> => {
+      const shape = taskTree(tree)
+      const plan: TaskPlan = { kind: 'cut-runs', tree: shape, runs, latest, nodeBytes }
+      return this.#buildTree(tree, plan, sink, roots)
+    }
+    latest = await build(trees[trees.length - 1] as IndexTree)
+    await this.#eachTree(trees.slice(0, -1), async tree => void (await build(tree)))
+  }
+
+  async #buildTree(
+    tree: IndexTree,
+    plan: TaskPlan,
+    sink: NodeSink,
+    roots: BuiltRoot[],
+  ): Promise<LatestDocuments> {
+    const { branchBytes } = new BlockSize(this.#options.nodeBytes)
+    const builder = new TreeBuilder(tree, new NodeNumbers(sink), branchBytes)
+    const chunks = new RunChunks(this.#options.runStore, this.#options.trees.indexOf(tree))
+    const latest = await this.#tasks.run(plan, {
+      blocks: blocks => builder.add(blocks),
+      chunk: run => chunks.next(run),
+    })
+    const root = await builder.finish()
+    if (root !== undefined) roots.push({ tree: tree.number, root })
+    return latest
+  }
+
+  #eachTree(trees: readonly IndexTree[], work: (tree: IndexTree) => Promise<void>): Promise<void> {
+    return runAll(
+      this.#tasks.width,
+      trees.map(tree => () => work(tree)),
+    )
   }
 
   /** Writes what is in memory as a run, and merges runs when there are many. */
   async #spill(): Promise<void> {
     const { build } = this.#state
-    const writer = this.#writer(build.nextRun)
-    const place = new KeyWriter()
-    const record = new KeyWriter()
-    const row = this.#row
-    for (const [number, { order, frame }] of this.#options.trees.entries()) {
-      for (const rows = this.#rowsOf(number); rows.next(); ) {
-        place.reset()
-        place.append(order.placeOfTexts(row.keyText, row.idText, frame))
-        record.reset()
-        appendRecord(record, place, row)
-        writer.add(number, record.bytes, record.length)
-        if (writer.isFull) await writer.drain()
-      }
-    }
-    await writer.finish()
+    const table: TableImage = this.#table.image()
+    await this.#writeRun(build.nextRun, tree => ({ kind: 'sort', tree: taskTree(tree), table }))
     this.#table.clear()
     const runs = [...build.runs, { run: build.nextRun, level: 0 }]
     await this.#saveRuns(runs, [])
     await this.#mergeFullLevels()
+  }
+
+  async #writeRun(run: number, planOf: (tree: IndexTree) => TaskPlan): Promise<void> {
+    const { runStore, limits, trees } = this.#options
+    const writer = new RunWriter(runStore, run, limits.valueBytesMax)
+    await this.#eachTree(trees, async tree => {
+      const number = trees.indexOf(tree)
+      const chunks = new RunChunks(runStore, number)
+      await this.#tasks.run(planOf(tree), {
+        records: chunk => writer.add(number, chunk),
+        chunk: from => chunks.next(from),
+      })
+    })
+    await writer.finish()
   }
 
   /** Sixteen runs of a level become one of the next, so no merge ever reads from many at once. */
@@ -208,24 +235,11 @@ export class FirstBuild {
       const { runs, nextRun } = this.#state.build
       const full = runs.filter(run => run.level === level)
       if (full.length < MERGED_RUNS) return
-      const writer = this.#writer(nextRun)
-      const { runStore, trees } = this.#options
       const sources = full.map(({ run }) => run)
-      for (const tree of trees.keys()) {
-        for await (const records of mergeRuns(runStore, sources, tree)) {
-          for (const record of records) writer.add(tree, record)
-          if (writer.isFull) await writer.drain()
-        }
-      }
-      await writer.finish()
+      await this.#writeRun(nextRun, () => ({ kind: 'merge', runs: sources }))
       const left = runs.filter(run => run.level !== level)
       await this.#saveRuns([...left, { run: nextRun, level: level + 1 }], sources)
     }
-  }
-
-  #writer(run: number): RunWriter {
-    const { runStore, limits } = this.#options
-    return new RunWriter(runStore, run, limits.valueBytesMax)
   }
 
   async #saveRuns(runs: BuildState['runs'], dropped: readonly number[]): Promise<void> {
@@ -256,6 +270,19 @@ export class FirstBuild {
   }
 }
 
+interface BuiltRoot {
+  /** Its number. */
+  readonly tree: number
+  readonly root: Omit<TreeRoot, 'incarnation'>
+}
+
+const taskTree = ({ number, order, reducers }: IndexTree): TaskTree => ({
+  position: number === BACK_REFERENCE_TREE ? undefined : number,
+  order: order.kind,
+  isPartitioned: order.isPartitioned,
+  hasReducers: reducers.length > 0,
+})
+
 /** Of a build that died only the runs named in its state are of use. */
 export async function clearRuns(
   runStore: Store,
@@ -281,69 +308,6 @@ async function deleteRanges(store: Store, ranges: readonly Range[]): Promise<voi
 
 type BuildWriteTx = Parameters<Parameters<Store['write']>[0]>[0]
 
-/**
- * Keeps of each document the latest back reference, and notes the documents that came more than
- * once.
- */
-class BackReferenceFilter {
-  readonly #latest: Map<string, number>
-  #held: Buffer | undefined
-
-  constructor(latest: Map<string, number>) {
-    this.#latest = latest
-  }
-
-  /**
-   * Records of one document follow each other, the latest last: so each is held until another
-   * document comes. True when a row is to be added.
-   */
-  pass(record: Buffer, row: RowPieces): boolean {
-    const held = this.#held
-    this.#held = record
-    if (held === undefined) return false
-    const place = placeOfRecord(record)
-    if (!placeOfRecord(held).equals(place)) return hasRows(held, row)
-    readRecord(record, row)
-    this.#latest.set(place.toString('latin1'), row.document)
-    return false
-  }
-
-  end(row: RowPieces): boolean {
-    return this.#held !== undefined && hasRows(this.#held, row)
-  }
-}
-
-/**
- * A document without rows has a record here, which says that earlier ones are void, and none in the
- * tree.
- */
-function hasRows(record: Buffer, row: RowPieces): boolean {
-  readRecord(record, row)
-  return row.valueLength > 0
-}
-
-/** Drops rows of documents that came again later. */
-class StaleFilter {
-  readonly #tree: IndexTree
-  readonly #latest: ReadonlyMap<string, number>
-
-  constructor(tree: IndexTree, latest: ReadonlyMap<string, number>) {
-    this.#tree = tree
-    this.#latest = latest
-  }
-
-  pass(record: Buffer, row: RowPieces): boolean {
-    readRecord(record, row)
-    if (this.#latest.size === 0) return true
-    const isWire = this.#tree.frame.beforeId.length > 0
-    const id = isWire ? idBytes(row.idText) : row.idText
-    const latest = this.#latest.get(id.toString('latin1'))
-    return latest === undefined || latest === row.document
-  }
-
-  end(): boolean {
-    return false
-  }
-}
-
 const MERGED_RUNS = 16
+/** A build that fills such a part of its memory is worth the start of threads. */
+const THREADS_SHARE = 16

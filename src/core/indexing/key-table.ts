@@ -8,37 +8,27 @@
  * different numbers meaning different keys; `rankKeys` gives equal keys equal ranks.
  */
 import { KeyWriter } from '../../base/collate/key-writer.ts'
-import { NumberList } from './number-list.ts'
 import { sortByPlace } from './place-sort.ts'
 import type { RowOrder } from './row-order.ts'
+import { asBuffer, type TextImage, TextList } from './text-list.ts'
 
 export class KeyTable {
-  readonly #texts = new KeyWriter()
-  /** Where the text of each key ends. */
-  readonly #ends = new NumberList()
+  readonly #texts = new TextList()
   /** By hash, two numbers a slot: that of a key and one more (0 where none is), and its hash. */
   #slots = new Uint32Array(SLOTS_AT_FIRST * 2)
 
   get count(): number {
-    return this.#ends.length
+    return this.#texts.count
   }
 
   /** About the memory of the table, and of sorting it. */
   get byteLength(): number {
-    return this.#texts.length * 3 + this.count * 36
+    return this.#texts.out.length * 3 + this.count * 36
   }
 
-  /** All texts, one behind the other. */
-  get bytes(): Buffer {
-    return this.#texts.bytes
-  }
-
-  start(key: number): number {
-    return key === 0 ? 0 : (this.#ends.values[key - 1] as number)
-  }
-
-  end(key: number): number {
-    return this.#ends.values[key] as number
+  /** The texts of all keys, by their numbers. */
+  image(): TextImage {
+    return this.#texts.image()
   }
 
   /** The number of the key bytes[start, end). */
@@ -58,24 +48,23 @@ export class KeyTable {
   }
 
   clear(): void {
-    this.#texts.reset()
-    this.#ends.clear()
+    this.#texts.clear()
     this.#slots.fill(0)
   }
 
   #has(key: number, bytes: Uint8Array, start: number, end: number): boolean {
-    const from = this.start(key)
+    const { starts, out } = this.#texts
+    const from = starts.values[key] as number
     const length = end - start
-    if (this.end(key) - from !== length) return false
-    const own = this.#texts.bytes
+    if ((starts.values[key + 1] as number) - from !== length) return false
+    const own = out.bytes
     for (let i = 0; i < length; i++) if (own[from + i] !== bytes[start + i]) return false
     return true
   }
 
   #add(bytes: Uint8Array, start: number, end: number, hash: number): number {
     const key = this.count
-    this.#texts.append(bytes, start, end)
-    this.#ends.push(this.#texts.length)
+    this.#texts.addPart(bytes, start, end)
     if (this.count * 4 > this.#slots.length) this.#grow()
     enter(this.#slots, hash, key + 1)
     return key
@@ -110,20 +99,22 @@ export interface KeyRanks {
 }
 
 /** Ranks keys by the order of their rows; keys that sort alike have one rank. */
-export function rankKeys(table: KeyTable, order: RowOrder): KeyRanks {
-  const { bytes, count } = table
+export function rankKeys(keys: TextImage, order: RowOrder): KeyRanks {
+  const { starts: from } = keys
+  const bytes = asBuffer(keys.bytes)
+  const count = from.length - 1
   const out = new KeyWriter(1024)
   const starts = new Uint32Array(count + 1)
   for (let key = 0; key < count; key++) {
-    order.appendPlaceOf(out, bytes, table.start(key), table.end(key))
+    order.appendPlaceOf(out, bytes, from[key] as number, from[key + 1] as number)
     starts[key + 1] = out.length
   }
-  const keys = sortedPlaces(out.bytes, starts)
+  const sorted = sortedPlaces(out.bytes, starts)
   const ranks = new Uint32Array(count)
   let rank = 0
   for (let i = 1; i < count; i++) {
-    const key = keys[i] as number
-    if (!isEqual(out.bytes, starts, keys[i - 1] as number, key)) rank++
+    const key = sorted[i] as number
+    if (!isEqual(out.bytes, starts, sorted[i - 1] as number, key)) rank++
     ranks[key] = rank
   }
   return { ranks, rankCount: count === 0 ? 0 : rank + 1 }

@@ -1,7 +1,10 @@
 /**
- * Where a first build puts its nodes: gives them their numbers and writes them in transactions of a
+ * Where a first build puts its nodes: gives out their numbers and writes them in transactions of a
  * few megabytes. Nothing refers to them until the roots are written, so a build that dies leaves
  * only nodes that the next one clears.
+ *
+ * Several trees are built at the same time; each takes numbers by the hundred, so that its nodes mostly lie side by
+ * side, as whoever reads them one after the other wants it.
  */
 import type { Store } from '../../engine/engine.ts'
 import { putNode } from './node-store.ts'
@@ -23,16 +26,21 @@ export class NodeSink {
     return this.#nextNode
   }
 
-  put(packed: Buffer): number {
-    const node = this.#nextNode++
+  /** The first of so many numbers. */
+  takeNumbers(count: number): number {
+    const first = this.#nextNode
+    this.#nextNode += count
+    return first
+  }
+
+  put(node: number, packed: Buffer): void {
     this.#waiting.push({ node, packed })
     this.#waitingBytes += packed.length
-    return node
   }
 
   async drain(bytesMax = WRITE_BYTES): Promise<void> {
     if (this.#waitingBytes <= bytesMax) return
-    const batch = this.#waiting
+    const batch = this.#waiting.sort((one, two) => one.node - two.node)
     this.#waiting = []
     this.#waitingBytes = 0
     const valueBytesMax = this.#valueBytesMax
@@ -42,4 +50,29 @@ export class NodeSink {
   }
 }
 
+/** The nodes of one tree. */
+export class NodeNumbers {
+  readonly #sink: NodeSink
+  #next = 0
+  #end = 0
+
+  constructor(sink: NodeSink) {
+    this.#sink = sink
+  }
+
+  put(packed: Buffer): number {
+    if (this.#next === this.#end) {
+      this.#next = this.#sink.takeNumbers(NUMBERS_AT_ONCE)
+      this.#end = this.#next + NUMBERS_AT_ONCE
+    }
+    this.#sink.put(this.#next, packed)
+    return this.#next++
+  }
+
+  drain(): Promise<void> {
+    return this.#sink.drain()
+  }
+}
+
+const NUMBERS_AT_ONCE = 256
 const WRITE_BYTES = 4 * 1024 * 1024

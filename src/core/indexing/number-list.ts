@@ -6,8 +6,12 @@ export class NumberList {
   values: Uint32Array
   length = 0
 
-  constructor(capacity = 64) {
-    this.values = new Uint32Array(capacity)
+  readonly #isShared: boolean
+
+  /** @param isShared other threads are to see it */
+  constructor(capacity = 64, isShared = false) {
+    this.#isShared = isShared
+    this.values = this.#allocate(capacity)
   }
 
   /** Makes sure that `count` more fit; the caller may then write into `values` himself. */
@@ -30,8 +34,14 @@ export class NumberList {
   }
 
   #grow(count: number): void {
-    const grown = new Uint32Array(Math.max(count, this.values.length * 2))
+    const grown = this.#allocate(Math.max(count, this.values.length * 2))
     grown.set(this.values)
     this.values = grown
+  }
+
+  #allocate(count: number): Uint32Array {
+    return this.#isShared
+      ? new Uint32Array(new SharedArrayBuffer(count * 4))
+      : new Uint32Array(count)
   }
 }

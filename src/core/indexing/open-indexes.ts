@@ -12,6 +12,7 @@ import type { DesignDocument } from '../document/design-document.ts'
 import { BlockIndex } from './block-index.ts'
 import type { IndexKind, IndexKindMaker } from './index-kind.ts'
 import { NodeCache } from './node-store.ts'
+import type { StartThreads } from './run-tasks.ts'
 
 export interface OpenIndex {
   readonly storeId: StoreId
@@ -30,6 +31,8 @@ export interface OpenIndexesParts {
   readonly cacheBytesMax: number
   /** Memory for the rows of a first build before they are spilled. */
   readonly sortBytesMax: () => number
+  /** Starts threads for a large first build, where indexes are built in this process. */
+  readonly startThreads?: StartThreads | undefined
 }
 
 export class OpenIndexes {
@@ -58,7 +61,7 @@ export class OpenIndexes {
   }
 
   #make(databaseId: StoreId, { id: designId, document: design }: CachedDesign): OpenIndex {
-    const { engine, collator, sortBytesMax } = this.#parts
+    const { engine, collator, sortBytesMax, startThreads } = this.#parts
     const maker = this.#maker(design)
     if (maker === undefined) {
       const { language: reason } = design
@@ -75,6 +78,7 @@ export class OpenIndexes {
       trees: kind.trees,
       cache: this.#cache,
       sortBytesMax: sortBytesMax(),
+      startThreads,
       scratch: {
         open: () => ensureStore(engine, scratchId),
         drop: () => engine.deleteStore(scratchId),

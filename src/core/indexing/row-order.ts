@@ -29,13 +29,13 @@ export class RowOrder implements KeyOrder {
   readonly bounds: KeyOrder['bounds'] = {}
   /** Rows are ordered by partition first. */
   readonly isPartitioned: boolean
+  readonly kind: TreeOrder
   readonly #collator: Collator
-  readonly #order: TreeOrder
   readonly #scratch = new KeyWriter()
 
   constructor(collator: Collator, order: TreeOrder, isPartitioned = false) {
     this.#collator = collator
-    this.#order = order
+    this.kind = order
     this.isPartitioned = isPartitioned
   }
 
@@ -49,15 +49,15 @@ export class RowOrder implements KeyOrder {
   /** Appends the place of a row that is not in a block yet; `id` is plain UTF-8. */
   appendPlace(out: KeyWriter, keyText: Uint8Array, id: Uint8Array): void {
     if (this.isPartitioned) appendPartition(out, id)
-    if (this.#order !== 'id') {
-      this.#collator.append(out, keyText, 0, keyText.length, this.#order)
+    if (this.kind !== 'id') {
+      this.#collator.append(out, keyText, 0, keyText.length, this.kind)
     }
     out.append(id)
   }
 
   /** The same for a key that is part of other bytes, without partition and id. */
   appendPlaceOf(out: KeyWriter, bytes: Uint8Array, keyStart: number, keyEnd: number): void {
-    if (this.#order !== 'id') this.#collator.append(out, bytes, keyStart, keyEnd, this.#order)
+    if (this.kind !== 'id') this.#collator.append(out, bytes, keyStart, keyEnd, this.kind)
   }
 
   place(keyText: Uint8Array, id: Uint8Array): Buffer {
@@ -78,11 +78,11 @@ export class RowOrder implements KeyOrder {
 
   /** The sort key alone: the beginning of the places of all rows with an equal key. */
   sortKeyOf(block: RowBlock, row: number): Buffer {
-    return this.#order === 'id' ? Buffer.alloc(0) : this.sortKey(block.keyText(row))
+    return this.kind === 'id' ? Buffer.alloc(0) : this.sortKey(block.keyText(row))
   }
 
   sortKey(keyText: Uint8Array): Buffer {
-    return this.#order === 'id' ? Buffer.alloc(0) : this.#collator.sortKey(keyText, this.#order)
+    return this.kind === 'id' ? Buffer.alloc(0) : this.#collator.sortKey(keyText, this.kind)
   }
 
   compare(block: RowBlock, row: number, place: Uint8Array): number {
@@ -123,9 +123,9 @@ export class RowOrder implements KeyOrder {
     const out = this.#scratch
     out.reset()
     if (this.isPartitioned) appendPartition(out, idBytes(block.idText(row)))
-    if (this.#order !== 'id') {
+    if (this.kind !== 'id') {
       const start = block.keyStart(row)
-      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.#order)
+      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.kind)
     }
     appendId(out, block, row)
   }

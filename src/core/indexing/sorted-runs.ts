@@ -1,7 +1,8 @@
 /**
- * Sorted runs of records in the index's own store, for first builds that do not fit in memory:
- * written once in chunks, read back chunk by chunk, merged. A run counts only once the state names
- * it; anything else under run keys is left over from a build that died and is cleared.
+ * Sorted runs of records, for first builds that do not fit in memory: written once in chunks, read back chunk by chunk,
+ * merged. Making chunks and merging them knows no store: whoever merges asks for the chunk he needs next and is given
+ * it. A run counts only once the state names it; anything else under run keys is left over from a build that died and
+ * is cleared.
  */
 import { assert } from '../../base/assert.ts'
 import { KeyWriter } from '../../base/collate/key-writer.ts'
@@ -9,14 +10,39 @@ import type { Store } from '../../engine/engine.ts'
 import { runChunkKey } from './index-keys.ts'
 import { compareRecords, RECORD_HEADER_LENGTH, recordLength } from './row-records.ts'
 
-/** Writes the records of one run; they come tree by tree, in order. */
+/** Collects records, in order, for chunks of one tree of a run. */
+export class ChunkWriter {
+  readonly #records = new KeyWriter(CHUNK_BYTES)
+
+  /** There is enough to be taken. */
+  get isFull(): boolean {
+    return this.#records.length >= CHUNK_BYTES
+  }
+
+  get isEmpty(): boolean {
+    return this.#records.length === 0
+  }
+
+  /** Adds the record bytes[0, length). */
+  add(bytes: Buffer, length = bytes.length): void {
+    this.#records.append(bytes, 0, length)
+  }
+
+  take(): Buffer {
+    const { bytes, length } = this.#records
+    const chunk = Buffer.allocUnsafeSlow(length)
+    bytes.copy(chunk, 0, 0, length)
+    this.#records.reset()
+    return chunk
+  }
+}
+
+/** Writes the chunks of one run; those of each tree come in order. */
 export class RunWriter {
   readonly #store: Store
   readonly #run: number
   readonly #valueBytesMax: number
-  #tree = -1
-  #chunk = 0
-  readonly #records = new KeyWriter(CHUNK_BYTES)
+  readonly #chunkCounts = new Map<number, number>()
   #waiting: { key: Buffer; value: Buffer }[] = []
   #waitingBytes = 0
 
@@ -26,17 +52,18 @@ export class RunWriter {
     this.#valueBytesMax = valueBytesMax
   }
 
-  /** Adds the record bytes[0, length). */
-  add(tree: number, bytes: Buffer, length = bytes.length): void {
-    if (tree !== this.#tree || this.#records.length + length > CHUNK_BYTES) this.#cut(tree)
-    this.#records.append(bytes, 0, length)
+  async add(tree: number, chunk: Buffer): Promise<void> {
+    let count = this.#chunkCounts.get(tree) ?? 0
+    for (let at = 0; at < chunk.length; at += this.#valueBytesMax) {
+      const value = chunk.subarray(at, at + this.#valueBytesMax)
+      this.#waiting.push({ key: runChunkKey(this.#run, tree, count++), value })
+    }
+    this.#chunkCounts.set(tree, count)
+    this.#waitingBytes += chunk.length
+    if (this.#waitingBytes >= WRITE_BYTES) await this.finish()
   }
 
-  get isFull(): boolean {
-    return this.#waitingBytes >= WRITE_BYTES
-  }
-
-  async drain(): Promise<void> {
+  async finish(): Promise<void> {
     const batch = this.#waiting
     this.#waiting = []
     this.#waitingBytes = 0
@@ -45,43 +72,43 @@ export class RunWriter {
       for (const { key, value } of batch) tx.put(key, value)
     })
   }
+}
 
-  async finish(): Promise<void> {
-    this.#cut(this.#tree)
-    await this.drain()
+/** Reads the chunks of one tree of runs, one after the other. */
+export class RunChunks {
+  readonly #store: Store
+  readonly #tree: number
+  readonly #next = new Map<number, number>()
+
+  constructor(store: Store, tree: number) {
+    this.#store = store
+    this.#tree = tree
   }
 
-  #cut(nextTree: number): void {
-    const bytes = this.#records.copy()
-    for (let at = 0; at < bytes.length; at += this.#valueBytesMax) {
-      const value = bytes.subarray(at, at + this.#valueBytesMax)
-      this.#waiting.push({ key: runChunkKey(this.#run, this.#tree, this.#chunk++), value })
-    }
-    this.#waitingBytes += bytes.length
-    this.#records.reset()
-    if (nextTree !== this.#tree) this.#chunk = 0
-    this.#tree = nextTree
+  /** Undefined at the end of the run. */
+  async next(run: number): Promise<Buffer | undefined> {
+    const chunk = this.#next.get(run) ?? 0
+    this.#next.set(run, chunk + 1)
+    return await this.#store.get(runChunkKey(run, this.#tree, chunk))
   }
 }
 
-/** Reads the records of one tree of a run. */
+/** Yields the number of a run to be given its next chunk, undefined at the end of the run. */
+export type Chunked<T> = Generator<number, T, Buffer | undefined>
+
+/** The records of one run. */
 class RunReader {
-  readonly #store: Store
   readonly #run: number
-  readonly #tree: number
-  #chunk = 0
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
   /** The record at hand; undefined at the end. */
   record: Buffer | undefined
 
-  constructor(store: Store, run: number, tree: number) {
-    this.#store = store
+  constructor(run: number) {
     this.#run = run
-    this.#tree = tree
   }
 
-  /** Goes to the next record if all of it is in memory; false means `load` must be awaited. */
+  /** Goes to the next record if all of it is in memory; false means that `load` must be gone through. */
   advance(): boolean {
     const left = this.#bytes.length - this.#at
     if (left < RECORD_HEADER_LENGTH) return false
@@ -93,9 +120,9 @@ class RunReader {
   }
 
   /** Goes to the next record, which may lie across several chunks. */
-  async load(): Promise<void> {
+  *load(): Chunked<void> {
     do {
-      const chunk = await this.#store.get(runChunkKey(this.#run, this.#tree, this.#chunk++))
+      const chunk = yield this.#run
       const left = this.#bytes.subarray(this.#at)
       if (chunk === undefined) {
         assert(left.length === 0, 'a run ends within a record')
@@ -108,31 +135,42 @@ class RunReader {
   }
 }
 
-/** The records of one tree of several runs, merged, in arrays. */
-export async function* mergeRuns(
-  store: Store,
-  runs: readonly number[],
-  tree: number,
-): AsyncGenerator<Buffer[]> {
-  const readers: RunReader[] = []
-  for (const run of runs) {
-    const reader = new RunReader(store, run, tree)
-    await reader.load()
-    if (reader.record !== undefined) readers.push(reader)
+/** The records of one tree of several runs, in order. */
+export class RunMerge {
+  readonly #readers: RunReader[]
+
+  private constructor(readers: RunReader[]) {
+    this.#readers = readers
   }
-  readers.sort((one, two) => compareRecords(one.record as Buffer, two.record as Buffer))
-  let batch: Buffer[] = []
-  while (readers.length > 0) {
-    const first = readers[0] as RunReader
-    batch.push(first.record as Buffer)
-    if (!first.advance()) {
-      yield batch
-      batch = []
-      await first.load()
+
+  static *open(runs: readonly number[]): Chunked<RunMerge> {
+    const readers: RunReader[] = []
+    for (const run of runs) {
+      const reader = new RunReader(run)
+      yield* reader.load()
+      if (reader.record !== undefined) readers.push(reader)
     }
-    sinkFirst(readers)
+    readers.sort((one, two) => compareRecords(one.record as Buffer, two.record as Buffer))
+    return new RunMerge(readers)
   }
-  if (batch.length > 0) yield batch
+
+  /** The record at hand; undefined at the end. */
+  get record(): Buffer | undefined {
+    return this.#readers[0]?.record
+  }
+
+  /** Goes to the next record; false means that `load` must be gone through first. */
+  advance(): boolean {
+    const first = this.#readers[0] as RunReader
+    if (!first.advance()) return false
+    sinkFirst(this.#readers)
+    return true
+  }
+
+  *load(): Chunked<void> {
+    yield* (this.#readers[0] as RunReader).load()
+    sinkFirst(this.#readers)
+  }
 }
 
 /** The first reader moved on: puts it where it belongs now, or takes it out at its end. */

@@ -93,13 +93,17 @@ async function buildFirst(parts: UpdateParts, head: Head): Promise<IndexProgress
   const build = await parts.open.index.firstBuild(head.updateSeq)
   const saved = build.savedProgress
   const purgeSeq = saved.seq === 0 ? head.purgeSeq : saved.purgeSeq
-  await report(parts, saved.seq, async add => {
-    for await (const step of mappedChanges(parts, saved.seq, build.untilSeq)) {
-      await build.addMapped(step.mapped, step.rowless, { seq: step.seq, purgeSeq })
-      add(step.changes)
-    }
-    await build.finish()
-  })
+  try {
+    await report(parts, saved.seq, async add => {
+      for await (const step of mappedChanges(parts, saved.seq, build.untilSeq)) {
+        await build.addMapped(step.mapped, step.rowless, { seq: step.seq, purgeSeq })
+        add(step.changes)
+      }
+      await build.finish()
+    })
+  } finally {
+    await build.close()
+  }
   const state = await parts.open.index.state()
   return state?.progress ?? { seq: Math.max(saved.seq, build.untilSeq), purgeSeq }
 }

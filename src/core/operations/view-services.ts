@@ -11,6 +11,7 @@ import type { IndexKindMaker } from '../indexing/index-kind.ts'
 import type { IndexLeases } from '../indexing/index-leases.ts'
 import { type IndexUpdates, LocalIndexUpdates } from '../indexing/index-updates.ts'
 import { OpenIndexes } from '../indexing/open-indexes.ts'
+import type { StartThreads } from '../indexing/run-tasks.ts'
 import { MangoMaker } from '../mango/mango-kind.ts'
 import { viewCompare } from '../mango/view-compare.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -40,6 +41,8 @@ export interface ViewServiceParts {
   readonly sandbox: () => Sandbox
   readonly log: Log
   readonly cacheBytesMax: number
+  /** Starts threads for a large first build, where indexes are built in this process. */
+  readonly startThreads?: StartThreads | undefined
 }
 
 export interface LocalUpdateParts {
@@ -63,6 +66,7 @@ export function makeViewServices(
     makers: indexKindMakers(parts, collator),
     cacheBytesMax: parts.cacheBytesMax,
     sortBytesMax: () => configuration.get(SETTINGS.indexSortBytes),
+    startThreads: parts.startThreads,
   })
   const services = {
     designs,

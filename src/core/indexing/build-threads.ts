@@ -1,0 +1,146 @@
+/**
+ * Threads for first builds: the trees of an index are sorted, cut and compressed on all cores at once. A thread has one
+ * task at a time and is never more than a few pieces ahead of who takes them, so memory stays bounded.
+ *
+ * A thread that fails takes its task with it, and `close` ends all of them, whatever they do. What is said between the
+ * threads is in `thread-messages.ts`; the other end is `build-thread.ts`.
+ */
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { assert } from '../../base/assert.ts'
+import type { TaskPlan } from './build-task.ts'
+import type { LatestDocuments } from './latest-rows.ts'
+import type { StartThreads, TaskPort, TaskRunner } from './run-tasks.ts'
+import { type FromThread, ownBytes, readBlocks, type ToThread } from './thread-messages.ts'
+
+/** The program is there where the server was built; sources run without threads. */
+export const startBuildThreads: StartThreads | undefined = import.meta.url.endsWith('.js')
+  ? countMax =>
+      new BuildThreads({
+        program: new URL('./build-thread.js', import.meta.url),
+        count: Math.min(countMax, availableParallelism(), THREADS_MAX),
+      })
+  : undefined
+
+export interface BuildThreadOptions {
+  /** The program of a thread. */
+  readonly program: URL
+  readonly count: number
+}
+
+export class BuildThreads implements TaskRunner {
+  readonly width: number
+  readonly #threads: readonly BuildThread[]
+  readonly #idle: BuildThread[]
+  readonly #waiting: ((thread: BuildThread) => void)[] = []
+
+  constructor({ program, count }: BuildThreadOptions) {
+    this.width = count
+    this.#threads = Array.from({ length: count }, () => new BuildThread(program))
+    this.#idle = [...this.#threads]
+  }
+
+  async run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
+    const thread =
+      this.#idle.pop() ?? (await new Promise<BuildThread>(give => this.#waiting.push(give)))
+    try {
+      return await thread.run(plan, port)
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#idle.push(thread)
+      else next(thread)
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map(thread => thread.close()))
+  }
+}
+
+interface Current {
+  readonly port: TaskPort
+  readonly resolve: (latest: LatestDocuments) => void
+  readonly reject: (thrown: unknown) => void
+}
+
+class BuildThread {
+  readonly #worker: Worker
+  #current: Current | undefined
+  #failure: unknown
+  /** Pieces are taken one after the other. */
+  #taking: Promise<void> = Promise.resolve()
+
+  constructor(program: URL) {
+    this.#worker = new Worker(program)
+    this.#worker.on('message', (message: FromThread) => this.#hear(message))
+    this.#worker.on('error', thrown => this.#fail(thrown))
+    this.#worker.on('exit', () => this.#fail(new Error('A thread of the build has ended.')))
+  }
+
+  run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
+    assert(this.#current === undefined, 'a thread has one task at a time')
+    return new Promise((resolve, reject) => {
+      this.#current = { port, resolve, reject }
+      if (this.#failure !== undefined) this.#fail(this.#failure)
+      else this.#say({ kind: 'start', plan, ahead: PIECES_AHEAD })
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate()
+  }
+
+  #hear(message: FromThread): void {
+    if (message.kind === 'wanted') this.#take(port => this.#bring(port, message.run))
+    else if (message.kind === 'ended') {
+      const { latest } = message
+      this.#take(async () => this.#end()?.resolve(latest))
+    } else {
+      this.#take(async port => {
+        if (message.kind === 'blocks') await port.blocks?.(readBlocks(message))
+        else await port.records?.(Buffer.from(message.chunk))
+        this.#say({ kind: 'more' })
+      })
+    }
+  }
+
+  async #bring(port: TaskPort, run: number): Promise<void> {
+    const found = await port.chunk?.(run)
+    // A copy: what a store gives may be part of something far larger.
+    const chunk = found && ownBytes(found)
+    this.#say({ kind: 'chunk', chunk }, chunk === undefined ? [] : [chunk])
+  }
+
+  #take(work: (port: TaskPort) => Promise<void>): void {
+    this.#taking = this.#taking.then(async () => {
+      const port = this.#current?.port
+      if (port === undefined) return
+      try {
+        await work(port)
+      } catch (thrown) {
+        this.#fail(thrown)
+      }
+    })
+  }
+
+  /** The thread is of no use any more: nobody knows where its task stands. */
+  #fail(thrown: unknown): void {
+    this.#failure ??= thrown
+    this.#end()?.reject(thrown)
+  }
+
+  #end(): Current | undefined {
+    const current = this.#current
+    this.#current = undefined
+    return current
+  }
+
+  #say(message: ToThread, transferred: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, transferred)
+  }
+}
+
+/** Each has a heap of its own. */
+const THREADS_MAX = 8
+/** So that a thread goes on while the last piece is being taken. */
+const PIECES_AHEAD = 3

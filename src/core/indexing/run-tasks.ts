@@ -1,0 +1,69 @@
+/**
+ * Runs the tasks of a first build (`build-task.ts`): here, one after the other, or on threads of their own
+ * (`build-threads.ts`). Whoever has a task run gets what it makes piece by piece, in order, and gives it the chunks it
+ * asks for.
+ */
+import type { Collator } from '../../base/collate/collator.ts'
+import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { CutBlock } from './block-cutter.ts'
+import { startTask, type TaskPlan } from './build-task.ts'
+import type { LatestDocuments } from './latest-rows.ts'
+
+/** What a task makes and wants; a plan tells which of these will be called. */
+export interface TaskPort {
+  readonly blocks?: (blocks: readonly CutBlock[]) => Promise<void>
+  readonly records?: (chunk: Buffer) => Promise<void>
+  readonly chunk?: (run: number) => MaybePromise<Buffer | undefined>
+}
+
+export interface TaskRunner {
+  /** Tasks that run at the same time. */
+  readonly width: number
+  run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments>
+  close(): Promise<void>
+}
+
+/** As many as there are cores, but no more than `countMax`. */
+export type StartThreads = (countMax: number) => TaskRunner
+
+export class LocalTasks implements TaskRunner {
+  readonly width = 1
+  readonly #collator: Collator
+
+  constructor(collator: Collator) {
+    this.#collator = collator
+  }
+
+  async run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
+    const task = startTask(plan, this.#collator)
+    let chunk: Buffer | undefined
+    for (;;) {
+      const step = task.next(chunk)
+      chunk = undefined
+      if (step.done === true) return step.value
+      const { value } = step
+      if (value.kind === 'blocks') await port.blocks?.(value.blocks)
+      else if (value.kind === 'records') await port.records?.(value.chunk)
+      else chunk = await port.chunk?.(value.run)
+    }
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Runs works by turns, as many at once as the runner has room for; after a failure none is begun. */
+export async function runAll(
+  width: number,
+  works: readonly (() => Promise<void>)[],
+): Promise<void> {
+  let next = 0
+  const line = async (): Promise<void> => {
+    try {
+      for (let work = works[next++]; work !== undefined; work = works[next++]) await work()
+    } catch (thrown) {
+      next = works.length
+      throw thrown
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(width, works.length) }, line))
+}

@@ -1,0 +1,193 @@
+/**
+ * Goes over the rows of a table (row-table.ts) in order. Rows are never compared: documents are sorted by id and keys by
+ * sort key, and then all rows are dealt out to their keys, document by document.
+ */
+import { ReferenceWriter } from './back-references.ts'
+import { isEqual, rankKeys, sortedPlaces } from './key-table.ts'
+import { byPartition, rankPartitions } from './partition-ranks.ts'
+import type { RowOrder } from './row-order.ts'
+import type { RowPieces } from './row-pieces.ts'
+import { asBuffer, type TextImage } from './text-list.ts'
+
+/** Plain data that another thread can be given; good until the table changes. */
+export interface TableImage {
+  /** Plain UTF-8, for sorting. */
+  readonly ids: TextImage
+  /** JSON strings. */
+  readonly idTexts: TextImage
+  readonly firstDocument: number
+  /** Documents by id; of those that came more than once the last. */
+  readonly documents: Uint32Array
+  readonly trees: readonly TreeImage[]
+}
+
+export interface TreeImage {
+  readonly keys: TextImage
+  /** For each row. */
+  readonly keyOf: Uint32Array
+  readonly documentOf: Uint32Array
+  readonly values: TextImage
+  /** For each document where its rows begin, and where those of the last one end. */
+  readonly rowStarts: Uint32Array
+}
+
+/** Goes from row to row. */
+export interface RowCursor {
+  /** False at the end. */
+  next(): boolean
+}
+
+/** Documents by id; of those that came more than once the last. */
+export function documentsById({ bytes, starts }: TextImage): Uint32Array {
+  const texts = asBuffer(bytes)
+  const order = sortedPlaces(texts, starts)
+  let kept = 0
+  for (let i = 0; i < order.length; i++) {
+    const document = order[i] as number
+    const isLast = i + 1 === order.length
+    if (!isLast && isEqual(texts, starts, document, order[i + 1] as number)) continue
+    order[kept++] = document
+  }
+  return order.subarray(0, kept)
+}
+
+/** The numbers of the rows of a tree, in order. */
+export function rowsInOrder(table: TableImage, tree: number, order: RowOrder): Uint32Array {
+  const { keys, keyOf, documentOf, rowStarts } = table.trees[tree] as TreeImage
+  const { documents } = table
+  const { ranks, rankCount } = rankKeys(keys, order)
+  const next = new Uint32Array(rankCount + 1)
+  let count = 0
+  for (const document of documents) {
+    const end = rowStarts[document + 1] as number
+    for (let row = rowStarts[document] as number; row < end; row++) {
+      const after = (ranks[keyOf[row] as number] as number) + 1
+      next[after] = (next[after] as number) + 1
+      count++
+    }
+  }
+  for (let rank = 1; rank <= rankCount; rank++) {
+    next[rank] = (next[rank] as number) + (next[rank - 1] as number)
+  }
+  const rows = new Uint32Array(count)
+  for (const document of documents) {
+    const end = rowStarts[document + 1] as number
+    for (let row = rowStarts[document] as number; row < end; row++) {
+      const rank = ranks[keyOf[row] as number] as number
+      const at = next[rank] as number
+      next[rank] = at + 1
+      rows[at] = row
+    }
+  }
+  if (!order.isPartitioned) return rows
+  const { bytes, starts } = table.ids
+  return byPartition(rows, documentOf, rankPartitions(asBuffer(bytes), starts, documents))
+}
+
+/** The rows of a tree, in order, each in `pieces`. */
+export class SortedRows implements RowCursor {
+  readonly #rows: TreeImage
+  readonly #idStarts: Uint32Array
+  readonly #firstDocument: number
+  readonly #order: Uint32Array
+  readonly #pieces: RowPieces
+  #at = 0
+  #key = -1
+
+  constructor(table: TableImage, tree: number, order: RowOrder, pieces: RowPieces) {
+    this.#rows = table.trees[tree] as TreeImage
+    this.#idStarts = table.idTexts.starts
+    this.#firstDocument = table.firstDocument
+    this.#order = rowsInOrder(table, tree, order)
+    this.#pieces = pieces
+    pieces.keyBytes = asBuffer(this.#rows.keys.bytes)
+    pieces.valueBytes = asBuffer(this.#rows.values.bytes)
+    pieces.idBytes = asBuffer(table.idTexts.bytes)
+  }
+
+  next(): boolean {
+    if (this.#at === this.#order.length) return false
+    const { keys, keyOf, documentOf, values } = this.#rows
+    const pieces = this.#pieces
+    const row = this.#order[this.#at++] as number
+    const key = keyOf[row] as number
+    const document = documentOf[row] as number
+    pieces.hasSameKey = key === this.#key
+    this.#key = key
+    pieces.keyStart = keys.starts[key] as number
+    pieces.keyEnd = keys.starts[key + 1] as number
+    pieces.valueStart = values.starts[row] as number
+    pieces.valueEnd = values.starts[row + 1] as number
+    pieces.idStart = this.#idStarts[document] as number
+    pieces.idEnd = this.#idStarts[document + 1] as number
+    pieces.document = this.#firstDocument + document
+    return true
+  }
+}
+
+/**
+ * The back references of all documents. A document without rows has one of no value, which says that what earlier runs
+ * know of it is void.
+ */
+export class SortedReferences implements RowCursor {
+  readonly #table: TableImage
+  readonly #keyBytes: readonly Buffer[]
+  readonly #pieces: RowPieces
+  /** For each key of each tree the document that was last seen with it, and one more. */
+  readonly #stamps: readonly Uint32Array[]
+  readonly #writer = new ReferenceWriter()
+  #at = 0
+
+  constructor(table: TableImage, pieces: RowPieces) {
+    this.#table = table
+    this.#pieces = pieces
+    this.#keyBytes = table.trees.map(({ keys }) => asBuffer(keys.bytes))
+    this.#stamps = table.trees.map(({ keys }) => new Uint32Array(keys.starts.length - 1))
+    pieces.keyStart = 0
+    pieces.keyEnd = 0
+    pieces.hasSameKey = false
+    pieces.idBytes = asBuffer(table.ids.bytes)
+  }
+
+  next(): boolean {
+    const { documents, trees, ids, firstDocument } = this.#table
+    if (this.#at === documents.length) return false
+    const pieces = this.#pieces
+    const document = documents[this.#at++] as number
+    const writer = this.#writer
+    writer.beginDocument()
+    for (let tree = 0; tree < trees.length; tree++) this.#addTree(tree, document)
+    // A block looks back at the values of the rows before.
+    pieces.valueBytes = writer.out.copy()
+    pieces.valueStart = 0
+    pieces.valueEnd = writer.out.length
+    pieces.idStart = ids.starts[document] as number
+    pieces.idEnd = ids.starts[document + 1] as number
+    pieces.document = firstDocument + document
+    return true
+  }
+
+  #addTree(tree: number, document: number): void {
+    const { keys, keyOf, rowStarts } = this.#table.trees[tree] as TreeImage
+    const stamps = this.#stamps[tree] as Uint32Array
+    const bytes = this.#keyBytes[tree] as Buffer
+    const start = rowStarts[document] as number
+    const end = rowStarts[document + 1] as number
+    if (start === end) return
+    const stamp = document + 1
+    let count = 0
+    for (let row = start; row < end; row++) {
+      const key = keyOf[row] as number
+      if (stamps[key] === stamp) continue
+      stamps[key] = stamp
+      count++
+    }
+    this.#writer.beginTree(tree, count)
+    for (let row = start; row < end; row++) {
+      const key = keyOf[row] as number
+      if (stamps[key] !== stamp) continue
+      stamps[key] = 0
+      this.#writer.addKey(bytes, keys.starts[key] as number, keys.starts[key + 1] as number)
+    }
+  }
+}

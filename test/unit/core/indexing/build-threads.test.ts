@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openCollator } from '../../../../src/base/collate/collator.ts'
+import { BlockIndex } from '../../../../src/core/indexing/block-index.ts'
+import { BuildThreads } from '../../../../src/core/indexing/build-threads.ts'
+import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
+import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
+import type { Reducer } from '../../../../src/core/indexing/reducer.ts'
+import type { StartThreads } from '../../../../src/core/indexing/run-tasks.ts'
+import type { Store } from '../../../../src/engine/engine.ts'
+import { MemoryEngine } from '../../../../src/engine/memory/memory-engine.ts'
+
+const collator = openCollator()
+const PROGRAM = new URL('../../../support/build-thread.mjs', import.meta.url)
+
+const counter: Reducer = {
+  name: 'count',
+  reduce: jobs =>
+    jobs.map(job => {
+      const count =
+        'rows' in job
+          ? job.rows.to - job.rows.from
+          : job.reductions.reduce((sum, one) => sum + Number(one), 0)
+      return Buffer.from(String(count))
+    }),
+}
+
+const TREES = [
+  { order: 'icu', reducers: [counter] },
+  { order: 'raw', reducers: [] },
+  { order: 'icu', reducers: [counter], partitioned: true },
+] as const
+
+interface Made {
+  readonly index: BlockIndex
+  /** Threads that were started. */
+  readonly started: BuildThreads[]
+}
+
+function makeIndex(store: Store, sortBytesMax: number, program: URL | undefined): Made {
+  const started: BuildThreads[] = []
+  const startThreads: StartThreads | undefined =
+    program &&
+    (countMax => {
+      const threads = new BuildThreads({ program, count: Math.min(2, countMax) })
+      started.push(threads)
+      return threads
+    })
+  const index = new BlockIndex({
+    store,
+    limits: new MemoryEngine().limits,
+    collator,
+    trees: TREES,
+    cache: new NodeCache(1_000_000),
+    sortBytesMax,
+    startThreads,
+    nodeBytes: { blockBytes: 300, branchBytes: 500 },
+  })
+  return { index, started }
+}
+
+const row = (key: unknown, value: unknown) => ({
+  keyText: Buffer.from(JSON.stringify(key)),
+  valueText: Buffer.from(JSON.stringify(value)),
+})
+
+/** Some documents come again in a later batch, with other rows or none. */
+function batches(): DocumentRows[][] {
+  return Array.from({ length: 12 }, (_, batch) =>
+    Array.from({ length: 80 }, (_, i) => {
+      const number = (batch * 70 + i) % 700
+      const isGone = batch > 8 && i % 7 === 0
+      const words = isGone ? [] : [`w${(number * 7 + batch) % 31}`, `é${number % 5}`, `w${i % 31}`]
+      return {
+        id: `p${number % 3}:${String(number).padStart(4, '0')}`,
+        rows: [
+          words.map(word => row([word], number)),
+          words.map(word => row(word, { text: 'the same words again and again', number })),
+          words.slice(0, 1).map(word => row(word, null)),
+        ],
+      }
+    }),
+  )
+}
+
+/** Tells how much of it was spilled to runs. */
+async function build(index: BlockIndex): Promise<number> {
+  const work = await index.firstBuild(12)
+  try {
+    for (const [at, documents] of batches().entries()) {
+      await work.add(documents, { seq: at + 1, purgeSeq: 0 })
+    }
+    const { seq } = work.savedProgress
+    await work.finish()
+    return seq
+  } finally {
+    await work.close()
+  }
+}
+
+async function everythingIn(index: BlockIndex): Promise<unknown> {
+  const trees: unknown[] = []
+  for (const tree of TREES.keys()) {
+    const scan = await index.openScan(tree, {
+      ranges: [{}],
+      reverse: false,
+      skip: 0,
+      limit: Number.MAX_SAFE_INTEGER,
+    })
+    const texts: string[] = []
+    for await (const slices of scan.batches) {
+      for (const { block, from, to } of slices) texts.push(String(block.text(from, to)))
+    }
+    trees.push({ total: scan.total, rows: texts.join(',\r\n') })
+  }
+  return [...trees, String(await index.reduceRange(0, 0, {}))]
+}
+
+describe('threads build what one thread builds', () => {
+  const sizes = { 'all in memory': 4_000_000, 'in sorted runs': 40_000, 'in many runs': 2000 }
+  for (const [name, sortBytesMax] of Object.entries(sizes)) {
+    test(name, async () => {
+      const engine = new MemoryEngine()
+      const alone = makeIndex(await engine.createStore('one'), sortBytesMax, undefined)
+      await build(alone.index)
+      const share = name === 'all in memory' ? 400_000 : sortBytesMax
+      const many = makeIndex(await engine.createStore('two'), share, PROGRAM)
+      assert.equal((await build(many.index)) > 0, name !== 'all in memory')
+      assert.equal(many.started.length, 1)
+      assert.deepEqual(await everythingIn(many.index), await everythingIn(alone.index))
+      // The back references are right too: without them old rows would stay.
+      for (const { index } of [alone, many]) {
+        const changed = Array.from({ length: 700 }, (_, i) => ({
+          id: `p${i % 3}:${String(i).padStart(4, '0')}`,
+          rows: i % 2 === 0 ? [[], [], []] : [[row('new', i)], [], []],
+        }))
+        await index.update(changed, { seq: 20, purgeSeq: 0 })
+      }
+      const after = await everythingIn(many.index)
+      assert.deepEqual(after, await everythingIn(alone.index))
+      assert.equal((after as string[]).at(-1), '350')
+    })
+  }
+})
+
+test('a small build starts none', async () => {
+  const store = await new MemoryEngine().createStore('i')
+  const { index, started } = makeIndex(store, 100_000_000, PROGRAM)
+  await build(index)
+  assert.equal(started.length, 0)
+})
+
+test('a thread that cannot run fails the build, and the next one succeeds', async () => {
+  const store = await new MemoryEngine().createStore('i')
+  const broken = new URL('data:text/javascript,throw new Error("no such luck")')
+  const { index, started } = makeIndex(store, 400_000, broken)
+  await assert.rejects(build(index), /no such luck/)
+  assert.equal(started.length, 1)
+  assert.equal((await index.state())?.phase, 'building')
+  const again = makeIndex(store, 400_000, PROGRAM)
+  await build(again.index)
+  assert.equal((await again.index.state())?.phase, 'ready')
+})
+
+test('a store that fails fails the build, and no thread is left', async () => {
+  const store = await new MemoryEngine().createStore('i')
+  const { index, started } = makeIndex(store, 40_000, PROGRAM)
+  const work = await index.firstBuild(12)
+  const write = store.write.bind(store)
+  let writes = 0
+  store.write = ((...given: Parameters<Store['write']>) => {
+    if (++writes === 3) return Promise.reject(new Error('the disk is full'))
+    return write(...given)
+  }) as Store['write']
+  await assert.rejects(async () => {
+    for (const [at, documents] of batches().entries()) {
+      await work.add(documents, { seq: at + 1, purgeSeq: 0 })
+    }
+    await work.finish()
+  }, /the disk is full/)
+  await work.close()
+  await assert.rejects(
+    started[0]?.run({ kind: 'merge', runs: [] }, {}) ?? Promise.resolve(),
+    /ended|full/,
+  )
+})
