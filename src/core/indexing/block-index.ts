@@ -54,6 +54,7 @@ import {
   scanOffset,
   startOfScan,
 } from './scan-rows.ts'
+import { decodeRunsOf } from './sorted-runs.ts'
 import { partsBetween } from './tree-cursor.ts'
 import { type FinishedUpdate, finishUpdate, planUpdate, type UpdatePlan } from './tree-update.ts'
 
@@ -183,7 +184,7 @@ export class BlockIndex {
     const { sortBytesMax = SORT_BYTES_MAX } = this.#options
     const runStore = scratch === undefined ? store : await scratch.open()
     const marker = await runStore.get(RUNS_OF_KEY)
-    const state = await this.#prepareBuild(untilSeq, marker?.toString('latin1'))
+    const state = await this.#prepareBuild(untilSeq, marker && decodeRunsOf(marker))
     await clearRuns(runStore, state.incarnation, state.build)
     const drop = scratch === undefined ? undefined : () => scratch.drop()
     const local = new LocalTasks(collator)

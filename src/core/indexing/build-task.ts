@@ -1,5 +1,5 @@
 /**
- * The work of a first build on one tree, as a generator that knows no store: it yields what it made (blocks, or records
+ * The work of a first build on one tree, as a generator that knows no store: it yields what it made (blocks, or stretches
  * of a sorted run) and what it wants next (a chunk of a run). A plan is plain data, so whether a task runs here or in
  * another thread is the matter of who runs it (`run-tasks.ts`).
  */
@@ -10,14 +10,14 @@ import { BlockSize, type NodeBytes } from './block-size.ts'
 import {
   BackReferenceFilter,
   type LatestDocuments,
-  type RecordFilter,
+  type RowFilter,
   StaleFilter,
 } from './latest-rows.ts'
 import { BARE_FRAME, type RowFrame, WIRE_FRAME } from './row-block.ts'
 import { RowOrder, type TreeOrder } from './row-order.ts'
 import { RowPieces } from './row-pieces.ts'
-import { appendRecord } from './row-records.ts'
-import { ChunkWriter, RunMerge } from './sorted-runs.ts'
+import { StretchWriter } from './row-stretches.ts'
+import { RunMerge } from './sorted-runs.ts'
 import { type RowCursor, SortedReferences, SortedRows, type TableImage } from './sorted-table.ts'
 
 /** What a task must know of its tree. */
@@ -45,14 +45,14 @@ export type TaskPlan =
       readonly latest: LatestDocuments
       readonly nodeBytes: NodeBytes
     }
-  /** Records of rows that are in memory. */
+  /** Stretches of rows that are in memory. */
   | { readonly kind: 'sort'; readonly tree: TaskTree; readonly table: TableImage }
-  /** Records of several runs as those of one. */
-  | { readonly kind: 'merge'; readonly runs: readonly number[] }
+  /** Stretches of several runs as those of one. */
+  | { readonly kind: 'merge'; readonly tree: TaskTree; readonly runs: readonly number[] }
 
 export type TaskStep =
   | { readonly kind: 'blocks'; readonly blocks: readonly CutBlock[] }
-  | { readonly kind: 'records'; readonly chunk: Buffer }
+  | { readonly kind: 'stretches'; readonly chunk: Buffer }
   /** Resumed with the next chunk of this run, undefined at its end. */
   | { readonly kind: 'wanted'; readonly run: number }
 
@@ -93,14 +93,21 @@ function* cutRuns(plan: PlanOf<'cut-runs'>, collator: Collator): BuildTask {
   const row = new RowPieces()
   const cutter = cutterOf(tree, orderOf(tree, collator), nodeBytes)
   const references = tree.position === undefined ? new BackReferenceFilter() : undefined
-  const filter: RecordFilter = references ?? new StaleFilter(latest, frameOf(tree) === WIRE_FRAME)
-  const merge = yield* wanting(RunMerge.open(runs))
-  for (let record = merge.record; record !== undefined; record = merge.record) {
-    if (filter.pass(record, row)) cutter.add(row)
+  const filter: RowFilter = references ?? new StaleFilter(latest, hasWireIds(tree))
+  const merge = yield* wanting(RunMerge.open(runs, hasWireIds(tree)))
+  let wasAdded = false
+  while (!merge.isDone) {
+    merge.fill(row)
+    // It follows one that may have been dropped.
+    row.hasSameKey &&= wasAdded
+    const passed = filter.pass(row)
+    wasAdded = passed === row
+    if (passed !== undefined) cutter.add(passed)
     if (cutter.isFull) yield { kind: 'blocks', blocks: cutter.take() }
     if (!merge.advance()) yield* wanting(merge.load())
   }
-  if (filter.end(row)) cutter.add(row)
+  const last = filter.end()
+  if (last !== undefined) cutter.add(last)
   cutter.end()
   yield { kind: 'blocks', blocks: cutter.take() }
   return references?.latest ?? NONE
@@ -109,31 +116,32 @@ function* cutRuns(plan: PlanOf<'cut-runs'>, collator: Collator): BuildTask {
 function* sortTable({ tree, table }: PlanOf<'sort'>, collator: Collator): BuildTask {
   const row = new RowPieces()
   const order = orderOf(tree, collator)
-  const frame = frameOf(tree)
-  const chunks = new ChunkWriter()
-  const place = new KeyWriter()
-  const record = new KeyWriter()
+  const stretches = new StretchWriter()
+  const prefix = new KeyWriter()
   for (const rows = cursorOf(tree, table, order, row); rows.next(); ) {
-    place.reset()
-    place.append(order.placeOfTexts(row.keyText, row.idText, frame))
-    record.reset()
-    appendRecord(record, place, row)
-    chunks.add(record.bytes, record.length)
-    if (chunks.isFull) yield { kind: 'records', chunk: chunks.take() }
+    const continues = row.hasSameKey && !tree.isPartitioned
+    if (!continues) {
+      prefix.reset()
+      order.appendPrefix(prefix, row.keyBytes, row.keyStart, row.keyEnd, row.idText)
+    }
+    stretches.add({ bytes: prefix.bytes, start: 0, end: prefix.length }, row, continues)
+    if (stretches.isFull) yield { kind: 'stretches', chunk: stretches.take() }
   }
-  if (!chunks.isEmpty) yield { kind: 'records', chunk: chunks.take() }
+  if (!stretches.isEmpty) yield { kind: 'stretches', chunk: stretches.take() }
   return NONE
 }
 
-function* mergeRuns({ runs }: PlanOf<'merge'>): BuildTask {
-  const chunks = new ChunkWriter()
-  const merge = yield* wanting(RunMerge.open(runs))
-  for (let record = merge.record; record !== undefined; record = merge.record) {
-    chunks.add(record)
-    if (chunks.isFull) yield { kind: 'records', chunk: chunks.take() }
+function* mergeRuns({ tree, runs }: PlanOf<'merge'>): BuildTask {
+  const row = new RowPieces()
+  const stretches = new StretchWriter()
+  const merge = yield* wanting(RunMerge.open(runs, hasWireIds(tree)))
+  while (!merge.isDone) {
+    merge.fill(row)
+    stretches.add(merge.prefix, row, merge.continues)
+    if (stretches.isFull) yield { kind: 'stretches', chunk: stretches.take() }
     if (!merge.advance()) yield* wanting(merge.load())
   }
-  if (!chunks.isEmpty) yield { kind: 'records', chunk: chunks.take() }
+  if (!stretches.isEmpty) yield { kind: 'stretches', chunk: stretches.take() }
   return NONE
 }
 
@@ -150,8 +158,9 @@ function* wanting<T>(
 const orderOf = ({ order, isPartitioned }: TaskTree, collator: Collator): RowOrder =>
   new RowOrder(collator, order, isPartitioned)
 
-const frameOf = ({ position }: TaskTree): RowFrame =>
-  position === undefined ? BARE_FRAME : WIRE_FRAME
+const hasWireIds = ({ position }: TaskTree): boolean => position !== undefined
+
+const frameOf = (tree: TaskTree): RowFrame => (hasWireIds(tree) ? WIRE_FRAME : BARE_FRAME)
 
 const cutterOf = (tree: TaskTree, order: RowOrder, nodeBytes: NodeBytes): BlockCutter =>
   new BlockCutter({

@@ -54,7 +54,7 @@ function handOver(step: TaskStep): void {
     say(message, [message.bytes, message.numbers.buffer as ArrayBuffer])
   } else {
     const chunk = ownBytes(step.chunk)
-    say({ kind: 'records', chunk }, [chunk])
+    say({ kind: 'stretches', chunk }, [chunk])
   }
 }
 

@@ -98,7 +98,7 @@ class BuildThread {
     } else {
       this.#take(async port => {
         if (message.kind === 'blocks') await port.blocks?.(readBlocks(message))
-        else await port.records?.(Buffer.from(message.chunk))
+        else await port.stretches?.(Buffer.from(message.chunk))
         this.#say({ kind: 'more' })
       })
     }

@@ -5,7 +5,7 @@
  * After every spill the state says how far the build has come, so a build that died goes on from
  * there. A document that comes more than once counts as it came last. Until `finish` has resolved
  * the index cannot be asked, or answers with what it had before: then the last step takes the new trees in and the old
- * ones out.
+ * ones out. The work on each tree is a task (`build-task.ts`), and those of a large build run on all cores.
  */
 
 import { Failure } from '../../base/errors.ts'
@@ -36,7 +36,7 @@ import { type MappedRows, packRows } from './mapped-rows.ts'
 import { NodeNumbers, NodeSink } from './node-sink.ts'
 import { RowTable } from './row-table.ts'
 import { runAll, type StartThreads, type TaskRunner } from './run-tasks.ts'
-import { RunChunks, RunWriter } from './sorted-runs.ts'
+import { encodeRunsOf, RunChunks, RunWriter } from './sorted-runs.ts'
 import type { TableImage } from './sorted-table.ts'
 import { TreeBuilder } from './tree-builder.ts'
 
@@ -165,18 +165,35 @@ export class FirstBuild {
     })
   }
 
-  /** The back references come first: they tell which documents came more than once. */
+  /**
+   * The back references tell which documents came more than once. That is rare (whoever builds reads up to a change and
+   * no further), so all trees are built at once, and once more if it did happen.
+   */
   async #buildFromRuns(sink: NodeSink, roots: BuiltRoot[]): Promise<void> {
+    const again = await this.#cutRuns(sink, roots, new Map())
+    if (again.size === 0) return
+    await sink.drain(0)
+    const all = { start: nodeKey(this.#state.nextNode), end: ALL_NODES.end }
+    await deleteRanges(this.#options.store, [all])
+    roots.length = 0
+    await this.#cutRuns(sink, roots, again)
+  }
+
+  async #cutRuns(
+    sink: NodeSink,
+    roots: BuiltRoot[],
+    latest: LatestDocuments,
+  ): Promise<LatestDocuments> {
     const { trees, nodeBytes = {} } = this.#options
     const runs = this.#state.build.runs.map(({ run }) => run)
-    let latest: LatestDocuments = new Map()
-    const build = async (tree: IndexTree): Promise<LatestDocuments> => {
+    let found: LatestDocuments = new Map()
+    await this.#eachTree(trees, async tree => {
       const shape = taskTree(tree)
       const plan: TaskPlan = { kind: 'cut-runs', tree: shape, runs, latest, nodeBytes }
-      return this.#buildTree(tree, plan, sink, roots)
-    }
-    latest = await build(trees[trees.length - 1] as IndexTree)
-    await this.#eachTree(trees.slice(0, -1), async tree => void (await build(tree)))
+      const seen = await this.#buildTree(tree, plan, sink, roots)
+      if (shape.position === undefined) found = seen
+    })
+    return found
   }
 
   async #buildTree(
@@ -222,7 +239,7 @@ export class FirstBuild {
       const number = trees.indexOf(tree)
       const chunks = new RunChunks(runStore, number)
       await this.#tasks.run(planOf(tree), {
-        records: chunk => writer.add(number, chunk),
+        stretches: chunk => writer.add(number, chunk),
         chunk: from => chunks.next(from),
       })
     })
@@ -236,7 +253,11 @@ export class FirstBuild {
       const full = runs.filter(run => run.level === level)
       if (full.length < MERGED_RUNS) return
       const sources = full.map(({ run }) => run)
-      await this.#writeRun(nextRun, () => ({ kind: 'merge', runs: sources }))
+      await this.#writeRun(nextRun, tree => ({
+        kind: 'merge',
+        tree: taskTree(tree),
+        runs: sources,
+      }))
       const left = runs.filter(run => run.level !== level)
       await this.#saveRuns([...left, { run: nextRun, level: level + 1 }], sources)
     }
@@ -296,7 +317,7 @@ export async function clearRuns(
   const later = { start: runChunkKey(build.nextRun, 0, 0), end: ALL_RUNS.end }
   await runStore.write(function* (tx) {
     for (const range of [...unnamed.map(runRange), later]) tx.deleteRange(range)
-    tx.put(RUNS_OF_KEY, Buffer.from(incarnation, 'latin1'))
+    tx.put(RUNS_OF_KEY, encodeRunsOf(incarnation))
   })
 }
 

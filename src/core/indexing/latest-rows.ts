@@ -1,58 +1,56 @@
 /**
- * Which records of sorted runs count: of a document that came more than once in a build only what came last. The back
+ * Which rows of sorted runs count: of a document that came more than once in a build only what came last. The back
  * references tell which documents these are, so their tree is merged first.
  */
 
 import { idBytes } from './row-order.ts'
-import type { RowPieces } from './row-pieces.ts'
-import { placeOfRecord, readRecord } from './row-records.ts'
+import { RowPieces } from './row-pieces.ts'
 
 /** For documents that came more than once the number of the latest, by the latin1 text of the bytes of their ids. */
 export type LatestDocuments = ReadonlyMap<string, number>
 
-export interface RecordFilter {
-  /** Puts the row that is to be added now into `row`; false when there is none. */
-  pass(record: Buffer, row: RowPieces): boolean
-  /** The same behind the last record. */
-  end(row: RowPieces): boolean
+export interface RowFilter {
+  /** The row that is to be added now that this one came; good until the next but one. */
+  pass(row: RowPieces): RowPieces | undefined
+  /** The same behind the last row. */
+  end(): RowPieces | undefined
 }
 
 /**
  * Keeps of each document the latest back reference, and notes the documents that came more than
  * once.
  */
-export class BackReferenceFilter implements RecordFilter {
+export class BackReferenceFilter implements RowFilter {
   readonly latest = new Map<string, number>()
-  #held: Buffer | undefined
+  #held: RowPieces | undefined
+  #given = new RowPieces()
 
-  /** Records of one document follow each other, the latest last: so each is held until another document comes. */
-  pass(record: Buffer, row: RowPieces): boolean {
+  /** Those of one document follow each other, the latest last: so each is held until another document comes. */
+  pass(row: RowPieces): RowPieces | undefined {
     const held = this.#held
-    this.#held = record
-    if (held === undefined) return false
-    const place = placeOfRecord(record)
-    if (!placeOfRecord(held).equals(place)) return hasRows(held, row)
-    readRecord(record, row)
-    this.latest.set(place.toString('latin1'), row.document)
-    return false
+    const next = this.#given
+    next.take(row)
+    this.#held = next
+    this.#given = held ?? new RowPieces()
+    if (held === undefined) return undefined
+    if (!held.idText.equals(row.idText)) return withRows(held)
+    this.latest.set(row.idText.toString('latin1'), row.document)
+    return undefined
   }
 
-  end(row: RowPieces): boolean {
-    return this.#held !== undefined && hasRows(this.#held, row)
+  end(): RowPieces | undefined {
+    return this.#held && withRows(this.#held)
   }
 }
 
 /**
- * A document without rows has a record here, which says that earlier ones are void, and none in the
+ * A document without rows has a reference of no value here, which says that earlier ones are void, and none in the
  * tree.
  */
-function hasRows(record: Buffer, row: RowPieces): boolean {
-  readRecord(record, row)
-  return row.valueLength > 0
-}
+const withRows = (row: RowPieces): RowPieces | undefined => (row.valueLength > 0 ? row : undefined)
 
 /** Drops rows of documents that came again later. */
-export class StaleFilter implements RecordFilter {
+export class StaleFilter implements RowFilter {
   readonly #latest: LatestDocuments
   /** Ids are JSON strings. */
   readonly #hasWireIds: boolean
@@ -62,15 +60,14 @@ export class StaleFilter implements RecordFilter {
     this.#hasWireIds = hasWireIds
   }
 
-  pass(record: Buffer, row: RowPieces): boolean {
-    readRecord(record, row)
-    if (this.#latest.size === 0) return true
+  pass(row: RowPieces): RowPieces | undefined {
+    if (this.#latest.size === 0) return row
     const id = this.#hasWireIds ? idBytes(row.idText) : row.idText
     const latest = this.#latest.get(id.toString('latin1'))
-    return latest === undefined || latest === row.document
+    return latest === undefined || latest === row.document ? row : undefined
   }
 
-  end(): boolean {
-    return false
+  end(): undefined {
+    return undefined
   }
 }

@@ -55,6 +55,18 @@ export class RowOrder implements KeyOrder {
     out.append(id)
   }
 
+  /** What comes before the id in the place of a row; its id is a JSON string. */
+  appendPrefix(
+    out: KeyWriter,
+    bytes: Uint8Array,
+    keyStart: number,
+    keyEnd: number,
+    idText: Buffer,
+  ): void {
+    if (this.isPartitioned) appendPartition(out, idBytes(idText))
+    this.appendPlaceOf(out, bytes, keyStart, keyEnd)
+  }
+
   /** The same for a key that is part of other bytes, without partition and id. */
   appendPlaceOf(out: KeyWriter, bytes: Uint8Array, keyStart: number, keyEnd: number): void {
     if (this.kind !== 'id') this.#collator.append(out, bytes, keyStart, keyEnd, this.kind)

@@ -29,6 +29,11 @@ export class RowPieces {
   get valueLength(): number {
     return this.valueEnd - this.valueStart
   }
+
+  /** Becomes the same row as another. */
+  take(row: RowPieces): void {
+    Object.assign(this, row)
+  }
 }
 
 const NOTHING = Buffer.alloc(0)

@@ -12,7 +12,7 @@ import type { LatestDocuments } from './latest-rows.ts'
 /** What a task makes and wants; a plan tells which of these will be called. */
 export interface TaskPort {
   readonly blocks?: (blocks: readonly CutBlock[]) => Promise<void>
-  readonly records?: (chunk: Buffer) => Promise<void>
+  readonly stretches?: (chunk: Buffer) => Promise<void>
   readonly chunk?: (run: number) => MaybePromise<Buffer | undefined>
 }
 
@@ -43,7 +43,7 @@ export class LocalTasks implements TaskRunner {
       if (step.done === true) return step.value
       const { value } = step
       if (value.kind === 'blocks') await port.blocks?.(value.blocks)
-      else if (value.kind === 'records') await port.records?.(value.chunk)
+      else if (value.kind === 'stretches') await port.stretches?.(value.chunk)
       else chunk = await port.chunk?.(value.run)
     }
   }

@@ -1,41 +1,30 @@
 /**
- * Sorted runs of records, for first builds that do not fit in memory: written once in chunks, read back chunk by chunk,
- * merged. Making chunks and merging them knows no store: whoever merges asks for the chunk he needs next and is given
- * it. A run counts only once the state names it; anything else under run keys is left over from a build that died and
- * is cleared.
+ * Sorted runs of rows (`row-stretches.ts`), for first builds that do not fit in memory: written once in chunks, read back
+ * chunk by chunk, merged. Merging knows no store: whoever merges asks for the chunk he needs next and is given it. A run
+ * counts only once the state names it; anything else under run keys is left over from a build that died and is cleared.
  */
 import { assert } from '../../base/assert.ts'
-import { KeyWriter } from '../../base/collate/key-writer.ts'
 import type { Store } from '../../engine/engine.ts'
 import { runChunkKey } from './index-keys.ts'
-import { compareRecords, RECORD_HEADER_LENGTH, recordLength } from './row-records.ts'
+import { INCARNATION_LENGTH } from './index-tree.ts'
+import type { RowPieces } from './row-pieces.ts'
+import {
+  comparePrefixes,
+  compareRows,
+  type Prefix,
+  STRETCH_FORMAT,
+  StretchReader,
+} from './row-stretches.ts'
 
-/** Collects records, in order, for chunks of one tree of a run. */
-export class ChunkWriter {
-  readonly #records = new KeyWriter(CHUNK_BYTES)
+/** Says whose the runs of a store are, and how they are written. */
+export const encodeRunsOf = (incarnation: string): Buffer =>
+  Buffer.concat([Buffer.of(STRETCH_FORMAT), Buffer.from(incarnation, 'latin1')])
 
-  /** There is enough to be taken. */
-  get isFull(): boolean {
-    return this.#records.length >= CHUNK_BYTES
-  }
-
-  get isEmpty(): boolean {
-    return this.#records.length === 0
-  }
-
-  /** Adds the record bytes[0, length). */
-  add(bytes: Buffer, length = bytes.length): void {
-    this.#records.append(bytes, 0, length)
-  }
-
-  take(): Buffer {
-    const { bytes, length } = this.#records
-    const chunk = Buffer.allocUnsafeSlow(length)
-    bytes.copy(chunk, 0, 0, length)
-    this.#records.reset()
-    return chunk
-  }
-}
+/** The incarnation; undefined when they were written in another way and are of no use. */
+export const decodeRunsOf = (mark: Buffer): string | undefined =>
+  mark.length === INCARNATION_LENGTH + 1 && mark[0] === STRETCH_FORMAT
+    ? mark.toString('latin1', 1)
+    : undefined
 
 /** Writes the chunks of one run; those of each tree come in order. */
 export class RunWriter {
@@ -96,101 +85,117 @@ export class RunChunks {
 /** Yields the number of a run to be given its next chunk, undefined at the end of the run. */
 export type Chunked<T> = Generator<number, T, Buffer | undefined>
 
-/** The records of one run. */
-class RunReader {
+/** The rows of one run. */
+class RunReader extends StretchReader {
   readonly #run: number
-  #bytes: Buffer = Buffer.alloc(0)
-  #at = 0
-  /** The record at hand; undefined at the end. */
-  record: Buffer | undefined
+  isEnded = false
 
   constructor(run: number) {
+    super()
     this.#run = run
   }
 
-  /** Goes to the next record if all of it is in memory; false means that `load` must be gone through. */
-  advance(): boolean {
-    const left = this.#bytes.length - this.#at
-    if (left < RECORD_HEADER_LENGTH) return false
-    const length = recordLength(this.#bytes, this.#at)
-    if (left < length) return false
-    this.record = this.#bytes.subarray(this.#at, this.#at + length)
-    this.#at += length
-    return true
-  }
-
-  /** Goes to the next record, which may lie across several chunks. */
+  /** Goes to the next row where `advance` could not. */
   *load(): Chunked<void> {
     do {
       const chunk = yield this.#run
-      const left = this.#bytes.subarray(this.#at)
       if (chunk === undefined) {
-        assert(left.length === 0, 'a run ends within a record')
-        this.record = undefined
+        assert(this.isDone, 'a run ends within a stretch')
+        this.isEnded = true
         return
       }
-      this.#bytes = left.length === 0 ? chunk : Buffer.concat([left, chunk])
-      this.#at = 0
+      this.give(chunk)
     } while (!this.advance())
   }
 }
 
-/** The records of one tree of several runs, in order. */
+/** The rows of one tree of several runs, in order. */
 export class RunMerge {
+  readonly #hasWireIds: boolean
+  /** By the rows they stand at. */
   readonly #readers: RunReader[]
+  /** All rows of the first reader's stretch come before those of the others. */
+  #isAlone = false
+  #continues = false
 
-  private constructor(readers: RunReader[]) {
+  private constructor(readers: RunReader[], hasWireIds: boolean) {
     this.#readers = readers
+    this.#hasWireIds = hasWireIds
   }
 
-  static *open(runs: readonly number[]): Chunked<RunMerge> {
+  static *open(runs: readonly number[], hasWireIds: boolean): Chunked<RunMerge> {
     const readers: RunReader[] = []
     for (const run of runs) {
       const reader = new RunReader(run)
       yield* reader.load()
-      if (reader.record !== undefined) readers.push(reader)
+      if (!reader.isEnded) readers.push(reader)
     }
-    readers.sort((one, two) => compareRecords(one.record as Buffer, two.record as Buffer))
-    return new RunMerge(readers)
+    readers.sort((one, two) => compareRows(one, two, hasWireIds))
+    const merge = new RunMerge(readers, hasWireIds)
+    merge.#lookAround()
+    return merge
   }
 
-  /** The record at hand; undefined at the end. */
-  get record(): Buffer | undefined {
-    return this.#readers[0]?.record
+  get isDone(): boolean {
+    return this.#readers.length === 0
   }
 
-  /** Goes to the next record; false means that `load` must be gone through first. */
+  /** The row at hand has prefix and key of the one before. */
+  get continues(): boolean {
+    return this.#continues
+  }
+
+  /** The row at hand. */
+  fill(row: RowPieces): void {
+    this.#readers[0]?.fill(row)
+    row.hasSameKey = this.#continues
+  }
+
+  /** Of the row at hand. */
+  get prefix(): Prefix {
+    const { bytes, prefixStart: start, prefixEnd: end } = this.#readers[0] as RunReader
+    return { bytes, start, end }
+  }
+
+  /** Goes to the next row; false means that `load` must be gone through first. */
   advance(): boolean {
     const first = this.#readers[0] as RunReader
+    const { stretch } = first
     if (!first.advance()) return false
-    sinkFirst(this.#readers)
+    const isSame = first.stretch === stretch
+    if (!(isSame && this.#isAlone)) this.#settle(first)
+    this.#continues = isSame && this.#readers[0] === first
     return true
   }
 
   *load(): Chunked<void> {
-    yield* (this.#readers[0] as RunReader).load()
-    sinkFirst(this.#readers)
+    const first = this.#readers[0] as RunReader
+    yield* first.load()
+    this.#settle(first)
+    this.#continues = false
+  }
+
+  /** The first reader moved on: puts it where it belongs now, or takes it out at its end. */
+  #settle(moved: RunReader): void {
+    const readers = this.#readers
+    if (moved.isEnded) readers.shift()
+    else {
+      let at = 1
+      for (; at < readers.length; at++) {
+        const next = readers[at] as RunReader
+        if (compareRows(next, moved, this.#hasWireIds) > 0) break
+        readers[at - 1] = next
+      }
+      readers[at - 1] = moved
+    }
+    this.#lookAround()
+  }
+
+  #lookAround(): void {
+    const [first, second] = this.#readers
+    this.#isAlone =
+      first !== undefined && (second === undefined || comparePrefixes(first, second) < 0)
   }
 }
 
-/** The first reader moved on: puts it where it belongs now, or takes it out at its end. */
-function sinkFirst(readers: RunReader[]): void {
-  const moved = readers[0] as RunReader
-  const { record } = moved
-  if (record === undefined) {
-    readers.shift()
-    return
-  }
-  let at = 1
-  while (
-    at < readers.length &&
-    compareRecords((readers[at] as RunReader).record as Buffer, record) < 0
-  ) {
-    readers[at - 1] = readers[at] as RunReader
-    at++
-  }
-  readers[at - 1] = moved
-}
-
-const CHUNK_BYTES = 256 * 1024
 const WRITE_BYTES = 4 * 1024 * 1024

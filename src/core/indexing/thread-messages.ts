@@ -24,7 +24,7 @@ export interface BlocksMessage {
 
 export type FromThread =
   | BlocksMessage
-  | { readonly kind: 'records'; readonly chunk: ArrayBuffer }
+  | { readonly kind: 'stretches'; readonly chunk: ArrayBuffer }
   | { readonly kind: 'wanted'; readonly run: number }
   | { readonly kind: 'ended'; readonly latest: LatestDocuments }
 

@@ -95,7 +95,8 @@ async function buildFirst(parts: UpdateParts, head: Head): Promise<IndexProgress
   const purgeSeq = saved.seq === 0 ? head.purgeSeq : saved.purgeSeq
   try {
     await report(parts, saved.seq, async add => {
-      for await (const step of mappedChanges(parts, saved.seq, build.untilSeq)) {
+      const span = { from: saved.seq, until: build.untilSeq, mayGoBeyond: false }
+      for await (const step of mappedChanges(parts, span)) {
         await build.addMapped(step.mapped, step.rowless, { seq: step.seq, purgeSeq })
         add(step.changes)
       }
@@ -114,7 +115,8 @@ async function follow(parts: UpdateParts, from: IndexProgress, head: Head): Prom
   if (seq >= head.updateSeq) return { seq, purgeSeq }
   let reached = seq
   await report(parts, seq, async add => {
-    for await (const step of mappedChanges(parts, seq, head.updateSeq)) {
+    const span = { from: seq, until: head.updateSeq, mayGoBeyond: true }
+    for await (const step of mappedChanges(parts, span)) {
       const rows = documentRows(step.mapped)
       for (const id of step.rowless) rows.push(rowless(id, parts.open.kind))
       await index.update(rows, { seq: step.seq, purgeSeq })
@@ -187,18 +189,25 @@ interface MappedStep {
   readonly changes: number
 }
 
-/** The rows of what changed after `from`, in order; ends when `until` is reached. */
+/** The changes after `from`, in order; ends when `until` is reached. */
+interface Span {
+  readonly from: number
+  readonly until: number
+  /** A batch may hold later changes too. Among those may be documents that came before. */
+  readonly mayGoBeyond: boolean
+}
+
 async function* mappedChanges(
   parts: UpdateParts,
-  from: number,
-  until: number,
+  span: Span,
 ): AsyncGenerator<MappedStep, void, undefined> {
+  const { from, until } = span
   const queue: Promise<MappedStep>[] = []
   let seq = from
   while (queue.length > 0 || seq < until) {
     if (parts.signal.aborted) throw new Failure('engine_closed')
     while (seq < until && queue.length < parts.batchesMax) {
-      const read = await readBatch(parts, seq, until)
+      const read = await readBatch(parts, seq, span)
       seq = read.seq
       const step = mapBatch(parts.open.kind, read)
       // Whoever waits for it hears of a failure; until then it is nobody's.
@@ -219,10 +228,14 @@ interface ReadBatch {
 async function readBatch(
   { database, open }: UpdateParts,
   from: number,
-  until: number,
+  { until, mayGoBeyond }: Span,
 ): Promise<ReadBatch> {
   const request = { from, descending: false, limit: BATCH_COUNT, withRecords: true }
-  const { changes, isLast } = await readChanges(database, request)
+  const batch = await readChanges(database, request)
+  const isBeyond = (batch.changes.at(-1)?.seq ?? 0) > until
+  const isCut = isBeyond && !mayGoBeyond
+  const changes = isCut ? batch.changes.filter(({ seq }) => seq <= until) : batch.changes
+  const isLast = batch.isLast || isCut
   const live: StoredDocument[] = []
   const others: string[] = []
   for (const { idBytes, deleted, record } of changes) {

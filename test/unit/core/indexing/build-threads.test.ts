@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
 import { BlockIndex } from '../../../../src/core/indexing/block-index.ts'
+import type { TaskTree } from '../../../../src/core/indexing/build-task.ts'
 import { BuildThreads } from '../../../../src/core/indexing/build-threads.ts'
 import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
 import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
@@ -30,6 +31,13 @@ const TREES = [
   { order: 'raw', reducers: [] },
   { order: 'icu', reducers: [counter], partitioned: true },
 ] as const
+
+const REFERENCES: TaskTree = {
+  position: undefined,
+  order: 'id',
+  isPartitioned: false,
+  hasReducers: false,
+}
 
 interface Made {
   readonly index: BlockIndex
@@ -64,6 +72,16 @@ const row = (key: unknown, value: unknown) => ({
   valueText: Buffer.from(JSON.stringify(value)),
 })
 
+/** Two texts of one number: their rows lie among each other. */
+const one = (number: number) => ({
+  keyText: Buffer.from(number % 2 === 0 ? '1' : '1.0'),
+  valueText: Buffer.from(String(number)),
+})
+
+/** Some have letters that JSON escapes, which sort as what they are. */
+const idOf = (number: number): string =>
+  `p${number % 3}:${['', '\n', '"', '\\', 'é'][number % 11] ?? 'x'}${String(number).padStart(4, '0')}`
+
 /** Some documents come again in a later batch, with other rows or none. */
 function batches(): DocumentRows[][] {
   return Array.from({ length: 12 }, (_, batch) =>
@@ -72,9 +90,9 @@ function batches(): DocumentRows[][] {
       const isGone = batch > 8 && i % 7 === 0
       const words = isGone ? [] : [`w${(number * 7 + batch) % 31}`, `é${number % 5}`, `w${i % 31}`]
       return {
-        id: `p${number % 3}:${String(number).padStart(4, '0')}`,
+        id: idOf(number),
         rows: [
-          words.map(word => row([word], number)),
+          [...words.map(word => row([word], number)), ...(isGone ? [] : [one(number)])],
           words.map(word => row(word, { text: 'the same words again and again', number })),
           words.slice(0, 1).map(word => row(word, null)),
         ],
@@ -117,21 +135,20 @@ async function everythingIn(index: BlockIndex): Promise<unknown> {
 }
 
 describe('threads build what one thread builds', () => {
-  const sizes = { 'all in memory': 4_000_000, 'in sorted runs': 40_000, 'in many runs': 2000 }
+  const sizes = { 'all in memory': 600_000, 'in sorted runs': 40_000, 'in many runs': 2000 }
   for (const [name, sortBytesMax] of Object.entries(sizes)) {
     test(name, async () => {
       const engine = new MemoryEngine()
-      const alone = makeIndex(await engine.createStore('one'), sortBytesMax, undefined)
-      await build(alone.index)
-      const share = name === 'all in memory' ? 400_000 : sortBytesMax
-      const many = makeIndex(await engine.createStore('two'), share, PROGRAM)
+      const alone = makeIndex(await engine.createStore('one'), 10_000_000, undefined)
+      assert.equal(await build(alone.index), 0)
+      const many = makeIndex(await engine.createStore('two'), sortBytesMax, PROGRAM)
       assert.equal((await build(many.index)) > 0, name !== 'all in memory')
       assert.equal(many.started.length, 1)
       assert.deepEqual(await everythingIn(many.index), await everythingIn(alone.index))
       // The back references are right too: without them old rows would stay.
       for (const { index } of [alone, many]) {
         const changed = Array.from({ length: 700 }, (_, i) => ({
-          id: `p${i % 3}:${String(i).padStart(4, '0')}`,
+          id: idOf(i),
           rows: i % 2 === 0 ? [[], [], []] : [[row('new', i)], [], []],
         }))
         await index.update(changed, { seq: 20, purgeSeq: 0 })
@@ -180,7 +197,7 @@ test('a store that fails fails the build, and no thread is left', async () => {
   }, /the disk is full/)
   await work.close()
   await assert.rejects(
-    started[0]?.run({ kind: 'merge', runs: [] }, {}) ?? Promise.resolve(),
+    started[0]?.run({ kind: 'merge', tree: REFERENCES, runs: [] }, {}) ?? Promise.resolve(),
     /ended|full/,
   )
 })
