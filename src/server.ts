@@ -18,7 +18,7 @@ import { isReplicatorDatabase } from './core/database/database-name.ts'
 import { UpdateLog } from './core/database/update-log.ts'
 import { UpdateRecorder } from './core/database/update-recorder.ts'
 import { DesignCache } from './core/design/design-cache.ts'
-import { startBuildThreads } from './core/indexing/build-threads.ts'
+import { buildThreadsOf } from './core/indexing/build-threads.ts'
 import { IndexLeases } from './core/indexing/index-leases.ts'
 import type { IndexUpdates, LocalIndexUpdates } from './core/indexing/index-updates.ts'
 import type { Notices } from './core/notices/notices.ts'
@@ -209,7 +209,7 @@ function viewsOf(
     sandbox: sandbox.current,
     log,
     cacheBytesMax: INDEX_CACHE_BYTES_MAX,
-    startThreads: parts.indexUpdates === undefined ? startBuildThreads : undefined,
+    startThreads: parts.indexUpdates === undefined ? buildThreadsOf(log) : undefined,
   }
   const views = makeViewServices(viewParts, services => {
     if (parts.indexUpdates !== undefined) return parts.indexUpdates

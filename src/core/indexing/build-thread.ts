@@ -61,3 +61,5 @@ function handOver(step: TaskStep): void {
 function say(message: FromThread, transferred: readonly ArrayBuffer[] = []): void {
   port.postMessage(message, transferred)
 }
+
+say({ kind: 'ready' })

@@ -8,24 +8,43 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { assert } from '../../base/assert.ts'
+import type { Log } from '../../base/log.ts'
 import type { TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
 import type { StartThreads, TaskPort, TaskRunner } from './run-tasks.ts'
 import { type FromThread, ownBytes, readBlocks, type ToThread } from './thread-messages.ts'
 
-/** The program is there where the server was built; sources run without threads. */
-export const startBuildThreads: StartThreads | undefined = import.meta.url.endsWith('.js')
-  ? countMax =>
-      new BuildThreads({
-        program: new URL('./build-thread.js', import.meta.url),
-        count: Math.min(countMax, availableParallelism(), THREADS_MAX),
-      })
-  : undefined
-
 export interface BuildThreadOptions {
   /** The program of a thread. */
   readonly program: URL
   readonly count: number
+}
+
+/** The program is there where the server was built; sources run without threads. */
+export const buildThreadsOf = (log: Log): StartThreads | undefined =>
+  import.meta.url.endsWith('.js')
+    ? countMax => {
+        const count = Math.min(countMax, availableParallelism(), THREADS_MAX)
+        const program = new URL('./build-thread.js', import.meta.url)
+        return startThreads({ program, count }, log)
+      }
+    : undefined
+
+/** Undefined where the system gives us none: the build is slower then, and no less right. */
+export async function startThreads(
+  { program, count }: BuildThreadOptions,
+  log: Log,
+): Promise<BuildThreads | undefined> {
+  const threads: BuildThread[] = []
+  try {
+    for (let i = 0; i < count; i++) threads.push(new BuildThread(program))
+    await Promise.all(threads.map(thread => thread.ready))
+    return new BuildThreads(threads)
+  } catch (thrown) {
+    log.warning('an index is built without threads', { reason: String(thrown) })
+    await Promise.all(threads.map(thread => thread.close()))
+    return undefined
+  }
 }
 
 export class BuildThreads implements TaskRunner {
@@ -34,10 +53,10 @@ export class BuildThreads implements TaskRunner {
   readonly #idle: BuildThread[]
   readonly #waiting: ((thread: BuildThread) => void)[] = []
 
-  constructor({ program, count }: BuildThreadOptions) {
-    this.width = count
-    this.#threads = Array.from({ length: count }, () => new BuildThread(program))
-    this.#idle = [...this.#threads]
+  constructor(threads: readonly BuildThread[]) {
+    this.width = threads.length
+    this.#threads = threads
+    this.#idle = [...threads]
   }
 
   async run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
@@ -64,13 +83,23 @@ interface Current {
 }
 
 class BuildThread {
+  /** Resolves when its program runs. */
+  readonly ready: Promise<void>
   readonly #worker: Worker
   #current: Current | undefined
   #failure: unknown
+  #onReady = (): void => {}
+  #onNeverReady = (_thrown: unknown): void => {}
   /** Pieces are taken one after the other. */
   #taking: Promise<void> = Promise.resolve()
 
   constructor(program: URL) {
+    this.ready = new Promise((resolve, reject) => {
+      this.#onReady = resolve
+      this.#onNeverReady = reject
+    })
+    // Whoever starts it hears of a failure; until then it is nobody's.
+    this.ready.catch(() => {})
     this.#worker = new Worker(program)
     this.#worker.on('message', (message: FromThread) => this.#hear(message))
     this.#worker.on('error', thrown => this.#fail(thrown))
@@ -91,7 +120,8 @@ class BuildThread {
   }
 
   #hear(message: FromThread): void {
-    if (message.kind === 'wanted') this.#take(port => this.#bring(port, message.run))
+    if (message.kind === 'ready') this.#onReady()
+    else if (message.kind === 'wanted') this.#take(port => this.#bring(port, message.run))
     else if (message.kind === 'ended') {
       const { latest } = message
       this.#take(async () => this.#end()?.resolve(latest))
@@ -126,6 +156,7 @@ class BuildThread {
   /** The thread is of no use any more: nobody knows where its task stands. */
   #fail(thrown: unknown): void {
     this.#failure ??= thrown
+    this.#onNeverReady(thrown)
     this.#end()?.reject(thrown)
   }
 

@@ -61,13 +61,15 @@ export interface FirstBuildOptions {
 export class FirstBuild {
   readonly #options: FirstBuildOptions
   readonly #table: RowTable
-  #threads: TaskRunner | undefined
+  #threads: Promise<TaskRunner | undefined> | undefined
+  #tasks: TaskRunner
   #state: BuildingIndex
   #progress: IndexProgress
 
   constructor(options: FirstBuildOptions, state: BuildingIndex) {
     this.#options = options
     this.#table = new RowTable(options.trees.length - 1, state.build.documents)
+    this.#tasks = options.local
     this.#state = state
     this.#progress = state.build.progress
   }
@@ -102,16 +104,13 @@ export class FirstBuild {
 
   /** Lets go of its threads; to be called whatever became of the build. */
   async close(): Promise<void> {
-    await this.#threads?.close()
+    await (await this.#threads)?.close()
     this.#threads = undefined
-  }
-
-  get #tasks(): TaskRunner {
-    return this.#threads ?? this.#options.local
   }
 
   /** Builds the trees and makes the index ready. */
   async finish(): Promise<IndexState> {
+    this.#tasks = (await this.#threads) ?? this.#options.local
     if (this.#state.build.runs.length > 0) await this.#spill()
     const { store, limits } = this.#options
     const sink = new NodeSink(store, limits.valueBytesMax, this.#state.nextNode)
@@ -223,6 +222,7 @@ export class FirstBuild {
 
   /** Writes what is in memory as a run, and merges runs when there are many. */
   async #spill(): Promise<void> {
+    this.#tasks = (await this.#threads) ?? this.#options.local
     const { build } = this.#state
     const table: TableImage = this.#table.image()
     await this.#writeRun(build.nextRun, tree => ({ kind: 'sort', tree: taskTree(tree), table }))

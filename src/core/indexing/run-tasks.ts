@@ -23,8 +23,8 @@ export interface TaskRunner {
   close(): Promise<void>
 }
 
-/** As many as there are cores, but no more than `countMax`. */
-export type StartThreads = (countMax: number) => TaskRunner
+/** As many as there are cores, but no more than `countMax`; undefined where there can be none. */
+export type StartThreads = (countMax: number) => Promise<TaskRunner | undefined>
 
 export class LocalTasks implements TaskRunner {
   readonly width = 1

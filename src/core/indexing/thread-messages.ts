@@ -23,6 +23,8 @@ export interface BlocksMessage {
 }
 
 export type FromThread =
+  /** The program runs. */
+  | { readonly kind: 'ready' }
   | BlocksMessage
   | { readonly kind: 'stretches'; readonly chunk: ArrayBuffer }
   | { readonly kind: 'wanted'; readonly run: number }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
+import { Log } from '../../../../src/base/log.ts'
 import { BlockIndex } from '../../../../src/core/indexing/block-index.ts'
 import type { TaskTree } from '../../../../src/core/indexing/build-task.ts'
-import { BuildThreads } from '../../../../src/core/indexing/build-threads.ts'
+import { type BuildThreads, startThreads } from '../../../../src/core/indexing/build-threads.ts'
 import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
 import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
 import type { Reducer } from '../../../../src/core/indexing/reducer.ts'
@@ -41,16 +42,20 @@ const REFERENCES: TaskTree = {
 
 interface Made {
   readonly index: BlockIndex
-  /** Threads that were started. */
-  readonly started: BuildThreads[]
+  /** Threads that were started; undefined where that failed. */
+  readonly started: (BuildThreads | undefined)[]
+  readonly warnings: string[]
 }
 
 function makeIndex(store: Store, sortBytesMax: number, program: URL | undefined): Made {
-  const started: BuildThreads[] = []
-  const startThreads: StartThreads | undefined =
+  const started: (BuildThreads | undefined)[] = []
+  const warnings: string[] = []
+  const sink = { write: (line: string) => void warnings.push(line) }
+  const log = new Log({ level: 'debug', format: 'text', sink })
+  const start: StartThreads | undefined =
     program &&
-    (countMax => {
-      const threads = new BuildThreads({ program, count: Math.min(2, countMax) })
+    (async countMax => {
+      const threads = await startThreads({ program, count: Math.min(2, countMax) }, log)
       started.push(threads)
       return threads
     })
@@ -61,10 +66,10 @@ function makeIndex(store: Store, sortBytesMax: number, program: URL | undefined)
     trees: TREES,
     cache: new NodeCache(1_000_000),
     sortBytesMax,
-    startThreads,
+    startThreads: start,
     nodeBytes: { blockBytes: 300, branchBytes: 500 },
   })
-  return { index, started }
+  return { index, started, warnings }
 }
 
 const row = (key: unknown, value: unknown) => ({
@@ -167,14 +172,26 @@ test('a small build starts none', async () => {
   assert.equal(started.length, 0)
 })
 
-test('a thread that cannot run fails the build, and the next one succeeds', async () => {
+test('where threads cannot run the index is built without them', async () => {
   const store = await new MemoryEngine().createStore('i')
   const broken = new URL('data:text/javascript,throw new Error("no such luck")')
-  const { index, started } = makeIndex(store, 400_000, broken)
-  await assert.rejects(build(index), /no such luck/)
-  assert.equal(started.length, 1)
-  assert.equal((await index.state())?.phase, 'building')
-  const again = makeIndex(store, 400_000, PROGRAM)
+  const { index, started, warnings } = makeIndex(store, 600_000, broken)
+  await build(index)
+  assert.deepEqual(started, [undefined])
+  assert.match(warnings.join(), /^[^,]*an index is built without threads.*no such luck/)
+  assert.equal((await index.state())?.phase, 'ready')
+})
+
+test('a thread that dies at work fails the build, and the next one succeeds', async () => {
+  const store = await new MemoryEngine().createStore('i')
+  const program = `
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', () => { throw new Error('no such luck') })
+    parentPort.postMessage({ kind: 'ready' })`
+  const mortal = new URL(`data:text/javascript,${encodeURIComponent(program)}`)
+  await assert.rejects(build(makeIndex(store, 600_000, mortal).index), /no such luck/)
+  const again = makeIndex(store, 600_000, PROGRAM)
+  assert.equal((await again.index.state())?.phase, 'building')
   await build(again.index)
   assert.equal((await again.index.state())?.phase, 'ready')
 })
