@@ -200,10 +200,10 @@ const laterOf = (lower: Buffer | undefined, upper: Buffer): Buffer =>
 /** The start of a range that begins where the one before ended or further on in the same block. */
 function* startAfter(
   nodes: NodeReader,
-  { ended }: Batch,
+  ended: EndedRange,
   lower: Buffer,
 ): Steps<StartRow | undefined> {
-  if (ended === undefined || Buffer.compare(ended.before, lower) > 0) return undefined
+  if (Buffer.compare(ended.before, lower) > 0) return undefined
   const { cursor } = ended
   const next = cursor.upperSeparator()
   if (next !== undefined && Buffer.compare(lower, next) >= 0) return undefined
@@ -238,7 +238,7 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
       batch.before ??= 0
       return { cursor, row: yield* cursor.seekRow(0) }
     }
-    const near = yield* startAfter(nodes, batch, lower)
+    const near = batch.ended && (yield* startAfter(nodes, batch.ended, lower))
     if (near !== undefined) return near
     const row = yield* cursor.seek(lower)
     batch.before ??= cursor.rowNumber(row)
@@ -263,8 +263,9 @@ function* takeForward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow
     const next = cursor.upperSeparator()
     // Only the last block of a range has to be searched for its end.
     const isWhole = upper === undefined || (next !== undefined && Buffer.compare(next, upper) < 0)
-    const end = isWhole ? block.count : order.lowerBoundNear(block, upper, from)
-    batch.take({ block, from, to: Math.min(end, from + batch.at.limit) })
+    const most = Math.min(block.count, from + batch.at.limit)
+    const end = isWhole ? block.count : order.lowerBoundNear(block, upper, from, most)
+    batch.take({ block, from, to: Math.min(end, most) })
     if (batch.position === undefined) return
     if (end < block.count || next === undefined) {
       batch.ended = upper && { cursor, row: end, before: laterOf(batch.at.bounds.lower, upper) }
@@ -287,8 +288,9 @@ function* takeBackward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRo
     const { lower } = batch.at.bounds
     const separator = cursor.lowerSeparator()
     const isWhole = lower === undefined || Buffer.compare(separator, lower) >= 0
-    const start = isWhole ? 0 : order.lowerBound(block, lower)
-    batch.take({ block, from: Math.max(start, to - batch.at.limit), to })
+    const least = Math.max(0, to - batch.at.limit)
+    const start = isWhole ? 0 : order.lowerBound(block, lower, least)
+    batch.take({ block, from: Math.max(start, least), to })
     if (batch.position === undefined) return
     if (start > 0) return batch.endRange()
     if (!batch.isOpen) {
