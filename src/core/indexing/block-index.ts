@@ -13,10 +13,11 @@ import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
 import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type Pull, pieces } from '../../base/pull.ts'
-import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
+import type { EngineLimits, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
 import { ALL_NODES, ALL_ROOTS, nodeKey, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
+import { EMPTY_TAG, type IndexLook, IndexLooks } from './index-looks.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import {
   type BuildingIndex,
@@ -36,7 +37,6 @@ import {
   makeTree,
   readRoot,
   type TreeDefinition,
-  type TreeRoot,
 } from './index-tree.ts'
 import { deleteNode, type NodeCache, NodeReader, putNode } from './node-store.ts'
 import { planBatch } from './plan-batch.ts'
@@ -72,14 +72,6 @@ export interface BlockIndexOptions {
   readonly sortBytesMax?: number
   readonly random?: (count: number) => Buffer
   readonly nodeBytes?: NodeBytes
-}
-
-/** An index at one moment. */
-export interface IndexLook {
-  /** Undefined: nothing there that can be used. */
-  readonly state: IndexState | undefined
-  /** Of the tree that was asked; another one whenever its rows are others. */
-  readonly tag: string
 }
 
 export interface RowScan {
@@ -126,10 +118,12 @@ export class BlockIndex {
   readonly #sizes: readonly BlockSize[]
   readonly #shape: string
   #known: { readonly bytes: Buffer; readonly state: IndexState | undefined } | undefined
+  readonly #looks: IndexLooks
 
   constructor(options: BlockIndexOptions) {
     const { collator } = options
     this.#options = options
+    this.#looks = new IndexLooks(options.store, options.cache, bytes => this.#stateIn(bytes))
     const own = options.trees.map((definition, i) => makeTree(collator, i, definition))
     this.#trees = [...own, makeBackReferenceTree(collator)]
     this.#sizes = this.#trees.map(() => new BlockSize(options.nodeBytes))
@@ -327,7 +321,7 @@ export class BlockIndex {
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
   openScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
     const position = startOfScan(options)
-    const looked = this.#look(tree, function* (nodes, root) {
+    const looked = this.#looks.look(this.#tree(tree), function* (nodes, root) {
       const total = root.entry.rows
       if (position === undefined) {
         return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
@@ -339,7 +333,9 @@ export class BlockIndex {
       const batch = found?.batch
       const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
       const next = pullBatches(batch, from =>
-        this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, from)),
+        this.#looks.read(this.#tree(tree), (nodes, root) =>
+          readRowBatch(nodes, root, options, from),
+        ),
       )
       const { total, offset } = found ?? NO_ROWS
       return { look, total, offset, next, batches: pieces(next), whole }
@@ -352,7 +348,7 @@ export class BlockIndex {
   }
 
   async openRange(tree: number, reducer: number, range: PlaceRange): Promise<ReducedRange> {
-    const { look, found } = await this.#look(tree, (nodes, root) =>
+    const { look, found } = await this.#looks.look(this.#tree(tree), (nodes, root) =>
       partsBetween(nodes, root, range.lower, range.upper),
     )
     const [reduction] = await reduceParts(this.#reducer(tree, reducer), reducer, [found ?? []])
@@ -370,7 +366,7 @@ export class BlockIndex {
 
   async openGroups(tree: number, reducer: number, options: GroupScanOptions): Promise<GroupScan> {
     const position = startOfScan(options)
-    const { look, found } = await this.#look(tree, function* (nodes, root) {
+    const { look, found } = await this.#looks.look(this.#tree(tree), function* (nodes, root) {
       return position === undefined
         ? undefined
         : yield* readGroupBatch(nodes, root, options, position)
@@ -394,40 +390,10 @@ export class BlockIndex {
         yield groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
       }
       if (next === undefined) return
-      batch = await this.#read(tree, (nodes, root) => readGroupBatch(nodes, root, options, next))
+      batch = await this.#looks.read(this.#tree(tree), (nodes, root) =>
+        readGroupBatch(nodes, root, options, next),
+      )
     }
-  }
-
-  /** State and rows of a tree in one transaction; nothing is found in an index that is not ready. */
-  #look<T>(
-    tree: number,
-    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): MaybePromise<{ look: IndexLook; found: T | undefined }> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
-    const stateIn = (bytes: Buffer | undefined) => this.#stateIn(bytes)
-    return store.read(function* (tx) {
-      const state = stateIn(yield* tx.get(STATE_KEY))
-      const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
-      const look = { state, tag: root?.tag ?? EMPTY_TAG }
-      if (root === undefined) return { look, found: undefined }
-      const nodes = new NodeReader(tx, shape, cache, root.incarnation)
-      return { look, found: yield* work(nodes, root) }
-    })
-  }
-
-  /** Reads a tree in one transaction; undefined when it has no rows. */
-  #read<T>(
-    tree: number,
-    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): MaybePromise<T | undefined> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
-    return store.read(function* (tx) {
-      const root = yield* readRoot(tx, shape)
-      if (root === undefined) return undefined
-      return yield* work(new NodeReader(tx, shape, cache, root.incarnation), root)
-    })
   }
 
   #reducer(tree: number, reducer: number): Reducer {
@@ -454,7 +420,6 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
-const EMPTY_TAG = 'empty'
 const NO_ROWS = { total: 0, offset: 0 }
 const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024

@@ -5,7 +5,8 @@
  */
 import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { pieces } from '../../base/pull.ts'
-import type { BlockIndex, IndexLook, RowScan } from '../indexing/block-index.ts'
+import type { BlockIndex, RowScan } from '../indexing/block-index.ts'
+import type { IndexLook } from '../indexing/index-looks.ts'
 import type { RowBlock, RowSlice } from '../indexing/row-block.ts'
 import { idBytes } from '../indexing/row-order.ts'
 import type { ViewPlan } from './view-query.ts'
