@@ -321,25 +321,34 @@ export class BlockIndex {
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
   openScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
     const position = startOfScan(options)
-    const looked = this.#looks.look(this.#tree(tree), function* (nodes, root) {
-      const total = root.entry.rows
-      if (position === undefined) {
-        return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
-      }
-      const batch = yield* readRowBatch(nodes, root, options, position)
-      return { total, offset: offsetFrom(root, options, batch.before), batch }
-    })
-    return after(looked, ({ look, found }) => {
-      const batch = found?.batch
-      const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
-      const next = pullBatches(batch, from =>
-        this.#looks.read(this.#tree(tree), (nodes, root) =>
-          readRowBatch(nodes, root, options, from),
-        ),
+    if (position === undefined) return this.#emptyScan(tree, options)
+    const looked = this.#looks.look(this.#tree(tree), (nodes, root) =>
+      readRowBatch(nodes, root, options, position),
+    )
+    return after(looked, ({ look, root, found }) => {
+      if (root === undefined || found === undefined) return noScan(look, NO_ROWS)
+      const next = pullBatches(found, from =>
+        this.#looks.read(this.#tree(tree), (nodes, now) => readRowBatch(nodes, now, options, from)),
       )
-      const { total, offset } = found ?? NO_ROWS
-      return { look, total, offset, next, batches: pieces(next), whole }
+      return {
+        look,
+        total: root.entry.rows,
+        offset: offsetFrom(root, options, found.before),
+        next,
+        batches: pieces(next),
+        whole: found.next === undefined ? found.slices : undefined,
+      }
     })
+  }
+
+  /** Of no rows, whose place is told all the same. */
+  #emptyScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
+    const looked = this.#looks.look(this.#tree(tree), (nodes, root) =>
+      scanOffset(nodes, root, options),
+    )
+    return after(looked, ({ look, root, found }) =>
+      noScan(look, { total: root?.entry.rows ?? 0, offset: found ?? 0 }),
+    )
   }
 
   /** The reduction of all rows of a range; undefined when it has none. */
@@ -407,6 +416,11 @@ export class BlockIndex {
     assert(found !== undefined, 'a tree that the index does not have')
     return found
   }
+}
+
+function noScan(look: IndexLook, counts: { total: number; offset: number }): RowScan {
+  const next: Pull<readonly RowSlice[]> = () => undefined
+  return { look, ...counts, next, batches: pieces(next), whole: NO_SLICES }
 }
 
 function rowBytes(documents: readonly DocumentRows[]): number {

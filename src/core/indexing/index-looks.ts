@@ -23,6 +23,8 @@ export interface IndexLook {
 
 export interface Looked<T> {
   readonly look: IndexLook
+  /** With what was found there; undefined in an index that is not ready, or has no rows. */
+  readonly root: TreeRoot | undefined
   readonly found: T | undefined
 }
 
@@ -81,7 +83,7 @@ export class IndexLooks {
     if (bytes === undefined || !stateBytes.equals(bytes)) return undefined
     const nodes = new NodeReader(undefined, tree, this.#cache, root.incarnation)
     const result = knownResult(work(nodes, root))
-    return result === undefined ? undefined : { look, found: result.value }
+    return result === undefined ? undefined : { look, root, found: result.value }
   }
 
   #lookInStore<T>(tree: IndexTree, work: TreeWork<T>): MaybePromise<Looked<T>> {
@@ -100,7 +102,7 @@ export class IndexLooks {
     return after(looked, ({ stateBytes, look, root, found }) => {
       if (stateBytes === undefined || root === undefined) this.#last.delete(tree)
       else this.#last.set(tree, { stateBytes, look, root })
-      return { look, found }
+      return { look, root, found }
     })
   }
 }

@@ -20,6 +20,8 @@ export interface RowFrame {
   readonly beforeValue: Buffer
   readonly afterValue: Buffer
   readonly betweenRows: Buffer
+  /** All that stands between a value and the id of the next row. */
+  readonly beforeNextId: Buffer
 }
 
 /** Ids are JSON strings with their quotes. */
@@ -29,6 +31,7 @@ export const WIRE_FRAME: RowFrame = {
   beforeValue: Buffer.from(',"value":'),
   afterValue: Buffer.from('}'),
   betweenRows: Buffer.from(',\r\n'),
+  beforeNextId: Buffer.from('},\r\n{"id":'),
 }
 
 /** Ids are plain UTF-8. */
@@ -38,6 +41,7 @@ export const BARE_FRAME: RowFrame = {
   beforeValue: Buffer.alloc(0),
   afterValue: Buffer.alloc(0),
   betweenRows: Buffer.alloc(0),
+  beforeNextId: Buffer.alloc(0),
 }
 
 export class RowBlock {
@@ -149,7 +153,7 @@ export class RowBlock {
     const text = Buffer.allocUnsafe(this.textLength(from, to))
     const { frame, bytes } = this
     const places = this.#places
-    const between = Buffer.concat([frame.afterValue, frame.betweenRows, frame.beforeId])
+    const between = frame.beforeNextId
     let at = copyInto(text, 0, frame.beforeId, 0, frame.beforeId.length)
     let key = -1
     // What stands between id and value is copied from the row before where the key is the same.

@@ -60,7 +60,13 @@ export function scanView(index: BlockIndex, tree: number, plan: ViewPlan): Maybe
   const texts = plan.reverse ? rowTexts : sliceText
   return after(index.openScan(tree, plan), scan => {
     const { look, total, offset, whole } = scan
-    return { look, total, offset, batches: mapSlices(scan, texts), whole: whole?.flatMap(texts) }
+    return {
+      look,
+      total,
+      offset,
+      batches: mapSlices(scan, texts),
+      whole: whole && mapped(whole, texts),
+    }
   })
 }
 
@@ -78,7 +84,13 @@ export function scanViewRows(
 }
 
 const mapSlices = <T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncIterable<T[]> =>
-  pieces(() => after(scan.next(), slices => slices?.flatMap(map)))
+  pieces(() => after(scan.next(), slices => slices && mapped(slices, map)))
+
+/** `flatMap`, which costs more than all else for the one slice that there mostly is. */
+function mapped<T>(slices: readonly RowSlice[], map: (slice: RowSlice) => T[]): T[] {
+  const [first, second] = slices
+  return first !== undefined && second === undefined ? map(first) : slices.flatMap(map)
+}
 
 const sliceText = ({ block, from, to }: RowSlice): Buffer[] => [block.text(from, to)]
 
