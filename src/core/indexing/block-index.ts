@@ -13,10 +13,11 @@ import type { Collator } from '../../base/collate/collator.ts'
 import { Failure } from '../../base/errors.ts'
 import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type Pull, pieces } from '../../base/pull.ts'
-import type { EngineLimits, Steps, Store } from '../../engine/engine.ts'
+import type { EngineLimits, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
 import { clearRuns, FirstBuild } from './first-build.ts'
 import { ALL_NODES, ALL_ROOTS, nodeKey, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
+import { EMPTY_TAG, type IndexLook, IndexLooks } from './index-looks.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
 import {
   type BuildingIndex,
@@ -36,7 +37,6 @@ import {
   makeTree,
   readRoot,
   type TreeDefinition,
-  type TreeRoot,
 } from './index-tree.ts'
 import { deleteNode, type NodeCache, NodeReader, putNode } from './node-store.ts'
 import { planBatch } from './plan-batch.ts'
@@ -76,14 +76,6 @@ export interface BlockIndexOptions {
   readonly startThreads?: StartThreads | undefined
   readonly random?: (count: number) => Buffer
   readonly nodeBytes?: NodeBytes
-}
-
-/** An index at one moment. */
-export interface IndexLook {
-  /** Undefined: nothing there that can be used. */
-  readonly state: IndexState | undefined
-  /** Of the tree that was asked; another one whenever its rows are others. */
-  readonly tag: string
 }
 
 export interface RowScan {
@@ -130,10 +122,12 @@ export class BlockIndex {
   readonly #sizes: readonly BlockSize[]
   readonly #shape: string
   #known: { readonly bytes: Buffer; readonly state: IndexState | undefined } | undefined
+  readonly #looks: IndexLooks
 
   constructor(options: BlockIndexOptions) {
     const { collator } = options
     this.#options = options
+    this.#looks = new IndexLooks(options.store, options.cache, bytes => this.#stateIn(bytes))
     const own = options.trees.map((definition, i) => makeTree(collator, i, definition))
     this.#trees = [...own, makeBackReferenceTree(collator)]
     this.#sizes = this.#trees.map(() => new BlockSize(options.nodeBytes))
@@ -334,23 +328,34 @@ export class BlockIndex {
   /** Rows in order. The first batch is read at once, from the state of the store that `look`, total and offset tell. */
   openScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
     const position = startOfScan(options)
-    const looked = this.#look(tree, function* (nodes, root) {
-      const total = root.entry.rows
-      if (position === undefined) {
-        return { total, offset: yield* scanOffset(nodes, root, options), batch: undefined }
-      }
-      const batch = yield* readRowBatch(nodes, root, options, position)
-      return { total, offset: offsetFrom(root, options, batch.before), batch }
-    })
-    return after(looked, ({ look, found }) => {
-      const batch = found?.batch
-      const whole = batch?.next === undefined ? (batch?.slices ?? NO_SLICES) : undefined
-      const next = pullBatches(batch, from =>
-        this.#read(tree, (nodes, root) => readRowBatch(nodes, root, options, from)),
+    if (position === undefined) return this.#emptyScan(tree, options)
+    const looked = this.#looks.look(this.#tree(tree), (nodes, root) =>
+      readRowBatch(nodes, root, options, position),
+    )
+    return after(looked, ({ look, root, found }) => {
+      if (root === undefined || found === undefined) return noScan(look, NO_ROWS)
+      const next = pullBatches(found, from =>
+        this.#looks.read(this.#tree(tree), (nodes, now) => readRowBatch(nodes, now, options, from)),
       )
-      const { total, offset } = found ?? NO_ROWS
-      return { look, total, offset, next, batches: pieces(next), whole }
+      return {
+        look,
+        total: root.entry.rows,
+        offset: offsetFrom(root, options, found.before),
+        next,
+        batches: pieces(next),
+        whole: found.next === undefined ? found.slices : undefined,
+      }
     })
+  }
+
+  /** Of no rows, whose place is told all the same. */
+  #emptyScan(tree: number, options: RowScanOptions): MaybePromise<RowScan> {
+    const looked = this.#looks.look(this.#tree(tree), (nodes, root) =>
+      scanOffset(nodes, root, options),
+    )
+    return after(looked, ({ look, root, found }) =>
+      noScan(look, { total: root?.entry.rows ?? 0, offset: found ?? 0 }),
+    )
   }
 
   /** The reduction of all rows of a range; undefined when it has none. */
@@ -359,7 +364,7 @@ export class BlockIndex {
   }
 
   async openRange(tree: number, reducer: number, range: PlaceRange): Promise<ReducedRange> {
-    const { look, found } = await this.#look(tree, (nodes, root) =>
+    const { look, found } = await this.#looks.look(this.#tree(tree), (nodes, root) =>
       partsBetween(nodes, root, range.lower, range.upper),
     )
     const [reduction] = await reduceParts(this.#reducer(tree, reducer), reducer, [found ?? []])
@@ -377,7 +382,7 @@ export class BlockIndex {
 
   async openGroups(tree: number, reducer: number, options: GroupScanOptions): Promise<GroupScan> {
     const position = startOfScan(options)
-    const { look, found } = await this.#look(tree, function* (nodes, root) {
+    const { look, found } = await this.#looks.look(this.#tree(tree), function* (nodes, root) {
       return position === undefined
         ? undefined
         : yield* readGroupBatch(nodes, root, options, position)
@@ -401,40 +406,10 @@ export class BlockIndex {
         yield groups.map(({ keyText }, i) => ({ keyText, reduction: reductions[i] as Buffer }))
       }
       if (next === undefined) return
-      batch = await this.#read(tree, (nodes, root) => readGroupBatch(nodes, root, options, next))
+      batch = await this.#looks.read(this.#tree(tree), (nodes, root) =>
+        readGroupBatch(nodes, root, options, next),
+      )
     }
-  }
-
-  /** State and rows of a tree in one transaction; nothing is found in an index that is not ready. */
-  #look<T>(
-    tree: number,
-    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): MaybePromise<{ look: IndexLook; found: T | undefined }> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
-    const stateIn = (bytes: Buffer | undefined) => this.#stateIn(bytes)
-    return store.read(function* (tx) {
-      const state = stateIn(yield* tx.get(STATE_KEY))
-      const root = state?.phase === 'ready' ? yield* readRoot(tx, shape) : undefined
-      const look = { state, tag: root?.tag ?? EMPTY_TAG }
-      if (root === undefined) return { look, found: undefined }
-      const nodes = new NodeReader(tx, shape, cache, root.incarnation)
-      return { look, found: yield* work(nodes, root) }
-    })
-  }
-
-  /** Reads a tree in one transaction; undefined when it has no rows. */
-  #read<T>(
-    tree: number,
-    work: (nodes: NodeReader, root: TreeRoot) => Steps<T>,
-  ): MaybePromise<T | undefined> {
-    const { store, cache } = this.#options
-    const shape = this.#tree(tree)
-    return store.read(function* (tx) {
-      const root = yield* readRoot(tx, shape)
-      if (root === undefined) return undefined
-      return yield* work(new NodeReader(tx, shape, cache, root.incarnation), root)
-    })
   }
 
   #reducer(tree: number, reducer: number): Reducer {
@@ -450,6 +425,11 @@ export class BlockIndex {
   }
 }
 
+function noScan(look: IndexLook, counts: { total: number; offset: number }): RowScan {
+  const next: Pull<readonly RowSlice[]> = () => undefined
+  return { look, ...counts, next, batches: pieces(next), whole: NO_SLICES }
+}
+
 function rowBytes(documents: readonly DocumentRows[]): number {
   let bytes = 0
   for (const { rows } of documents) {
@@ -461,7 +441,6 @@ function rowBytes(documents: readonly DocumentRows[]): number {
 const nodeBytes = (update: FinishedUpdate): number =>
   update.nodes.reduce((sum, { packed }) => sum + packed.length, 0)
 
-const EMPTY_TAG = 'empty'
 const NO_ROWS = { total: 0, offset: 0 }
 const NO_SLICES: readonly RowSlice[] = []
 const SORT_BYTES_MAX = 64 * 1024 * 1024

@@ -131,12 +131,23 @@ export class BranchNode {
     let high = this.count
     while (low < high) {
       const middle = (low + high) >>> 1
-      const start = this.#separators[middle * 2] as number
-      const end = this.#separators[middle * 2 + 1] as number
-      if (this.bytes.compare(place, 0, place.length, start, end) < orderMax) low = middle + 1
+      if (this.#compare(middle, place) < orderMax) low = middle + 1
       else high = middle
     }
     return low
+  }
+
+  /** By hand: separators are short, and a call into native code costs more than most of them. */
+  #compare(child: number, place: Uint8Array): number {
+    const { bytes } = this
+    const start = this.#separators[child * 2] as number
+    const length = (this.#separators[child * 2 + 1] as number) - start
+    const shared = Math.min(length, place.length)
+    for (let i = 0; i < shared; i++) {
+      const difference = (bytes[start + i] as number) - (place[i] as number)
+      if (difference !== 0) return difference < 0 ? -1 : 1
+    }
+    return Math.sign(length - place.length)
   }
 }
 

@@ -21,40 +21,78 @@ import type { IndexTree } from './index-tree.ts'
 import { unpackNibbles } from './nibble-codec.ts'
 import { RowBlock } from './row-block.ts'
 
-/** Decoded nodes, least recently used ones dropped first. One for a process. */
+/**
+ * Decoded nodes, for a process. When there are too many those go first that were not used since they were looked at
+ * last: a use costs a mark, not a move within a list.
+ */
 export class NodeCache {
   readonly #bytesMax: number
-  readonly #nodes = new Map<string, RowBlock | BranchNode>()
+  /** By incarnation and number. */
+  readonly #indexes = new Map<string, Map<number, CachedNode>>()
+  /** In the order in which they will be looked at. */
+  readonly #queue = new Set<CachedNode>()
   #bytes = 0
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 
-  get(key: string): RowBlock | BranchNode | undefined {
-    const node = this.#nodes.get(key)
-    if (node !== undefined) {
-      this.#nodes.delete(key)
-      this.#nodes.set(key, node)
-    }
-    return node
+  /** About the memory that its nodes take. */
+  get bytes(): number {
+    return this.#bytes
   }
 
-  set(key: string, node: RowBlock | BranchNode): void {
-    this.#nodes.set(key, node)
+  get(incarnation: string, number: number): RowBlock | BranchNode | undefined {
+    const cached = this.#indexes.get(incarnation)?.get(number)
+    if (cached === undefined) return undefined
+    cached.isUsed = true
+    return cached.node
+  }
+
+  set(incarnation: string, number: number, node: RowBlock | BranchNode): void {
+    const known = this.#indexes.get(incarnation)?.get(number)
+    if (known !== undefined) this.#drop(known)
+    const cached = { incarnation, number, node, isUsed: false }
+    const nodes = this.#indexes.get(incarnation)
+    if (nodes === undefined) this.#indexes.set(incarnation, new Map([[number, cached]]))
+    else nodes.set(number, cached)
+    this.#queue.add(cached)
     this.#bytes += node.byteLength
-    for (const [oldest, dropped] of this.#nodes) {
+    if (this.#bytes > this.#bytesMax) this.#makeRoom()
+  }
+
+  #makeRoom(): void {
+    for (const cached of this.#queue) {
       if (this.#bytes <= this.#bytesMax) break
-      this.#nodes.delete(oldest)
-      this.#bytes -= dropped.byteLength
+      if (cached.isUsed) {
+        // Behind all others, and gone the next time unless it is used again.
+        cached.isUsed = false
+        this.#queue.delete(cached)
+        this.#queue.add(cached)
+      } else this.#drop(cached)
     }
   }
+
+  #drop(cached: CachedNode): void {
+    const nodes = this.#indexes.get(cached.incarnation)
+    nodes?.delete(cached.number)
+    if (nodes?.size === 0) this.#indexes.delete(cached.incarnation)
+    this.#queue.delete(cached)
+    this.#bytes -= cached.node.byteLength
+  }
+}
+
+interface CachedNode {
+  readonly incarnation: string
+  readonly number: number
+  readonly node: RowBlock | BranchNode
+  isUsed: boolean
 }
 
 /** Reads nodes of one tree within one transaction. */
 export class NodeReader {
   readonly tree: IndexTree
-  readonly #tx: ReadTx
+  readonly #tx: ReadTx | undefined
   readonly #cache: NodeCache
   readonly #incarnation: string
   /**
@@ -63,7 +101,8 @@ export class NodeReader {
    */
   #recent: Map<number, RowBlock | BranchNode> | undefined
 
-  constructor(tx: ReadTx, tree: IndexTree, cache: NodeCache, incarnation: string) {
+  /** @param tx undefined: of the nodes in the cache alone; the first other one is the last step (`knownResult`) */
+  constructor(tx: ReadTx | undefined, tree: IndexTree, cache: NodeCache, incarnation: string) {
     this.tree = tree
     this.#tx = tx
     this.#cache = cache
@@ -71,30 +110,45 @@ export class NodeReader {
   }
 
   *block(node: number): Steps<RowBlock> {
-    const known = this.#known(node)
+    const known = this.known(node)
     if (known !== undefined) return known as RowBlock
-    const block = new RowBlock(yield* readNode(this.#tx, node), this.tree.frame)
+    const block = new RowBlock(yield* this.#read(node), this.tree.frame)
     this.#keep(node, block)
     return block
   }
 
   *branch(node: number): Steps<BranchNode> {
-    const known = this.#known(node)
+    const known = this.known(node)
     if (known !== undefined) return known as BranchNode
-    const branch = new BranchNode(yield* readNode(this.#tx, node), this.tree.reducers.length)
+    const branch = new BranchNode(yield* this.#read(node), this.tree.reducers.length)
     this.#keep(node, branch)
     return branch
   }
 
-  #known(node: number): RowBlock | BranchNode | undefined {
-    return this.#recent?.get(node) ?? this.#cache.get(`${this.#incarnation}${node}`)
+  /** A node that need not be read: spares those who go down often a step each. */
+  known(node: number): RowBlock | BranchNode | undefined {
+    return this.#recent?.get(node) ?? this.#cache.get(this.#incarnation, node)
+  }
+
+  *#read(node: number): Steps<Buffer> {
+    const tx = this.#tx
+    if (tx !== undefined) return yield* readNode(tx, node)
+    for (;;) yield NOT_KNOWN
   }
 
   #keep(node: number, decoded: RowBlock | BranchNode): void {
-    this.#cache.set(`${this.#incarnation}${node}`, decoded)
+    this.#cache.set(this.#incarnation, node, decoded)
     if (this.#recent === undefined || this.#recent.size >= RECENT_MAX) this.#recent = new Map()
     this.#recent.set(node, decoded)
   }
+}
+
+/** What a reader without a transaction came to; undefined when it needed more nodes than the cache had. */
+export function knownResult<T>(steps: Steps<T>): { readonly value: T } | undefined {
+  const step = steps.next()
+  if (step.done === true) return step
+  steps.return(undefined as T)
+  return undefined
 }
 
 /** The plain bytes; those of a compressed node are good until the next one is read. */
@@ -164,6 +218,7 @@ export function deleteNode(
 }
 
 const RECENT_MAX = 8
+const NOT_KNOWN = Symbol('a node that is not in the cache')
 export const KIND_PLAIN = 0
 export const KIND_DEFLATED = 1
 const KIND_PARTS = 2

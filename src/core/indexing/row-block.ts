@@ -20,6 +20,8 @@ export interface RowFrame {
   readonly beforeValue: Buffer
   readonly afterValue: Buffer
   readonly betweenRows: Buffer
+  /** All that stands between a value and the id of the next row. */
+  readonly beforeNextId: Buffer
 }
 
 /** Ids are JSON strings with their quotes. */
@@ -29,6 +31,7 @@ export const WIRE_FRAME: RowFrame = {
   beforeValue: Buffer.from(',"value":'),
   afterValue: Buffer.from('}'),
   betweenRows: Buffer.from(',\r\n'),
+  beforeNextId: Buffer.from('},\r\n{"id":'),
 }
 
 /** Ids are plain UTF-8. */
@@ -38,6 +41,7 @@ export const BARE_FRAME: RowFrame = {
   beforeValue: Buffer.alloc(0),
   afterValue: Buffer.alloc(0),
   betweenRows: Buffer.alloc(0),
+  beforeNextId: Buffer.alloc(0),
 }
 
 export class RowBlock {
@@ -47,8 +51,12 @@ export class RowBlock {
   readonly bytes: Buffer
   /** Of the block as it was read, before compression. */
   readonly plainLength: number
+  /** Stretches of neighbouring rows with one and the same key text. */
+  readonly stretchCount: number
   /** Six numbers a row: where its key, its id and its value begin and end in `bytes`. */
   readonly #places: Uint32Array
+  /** The first row of each stretch; undefined where every row is one. */
+  readonly #stretches: Uint32Array | undefined
 
   constructor(plain: Buffer, frame: RowFrame) {
     const { count, bytes, places } = readColumns(plain)
@@ -56,12 +64,36 @@ export class RowBlock {
     this.count = count
     this.bytes = bytes
     this.plainLength = plain.length
+    this.stretchCount = RUNS.length
     this.#places = places
+    this.#stretches = RUNS.length === count ? undefined : firstRows(RUNS)
   }
 
   /** About the memory it takes. */
   get byteLength(): number {
-    return this.bytes.length + this.count * PLACES * 4 + 200
+    const numbers = this.count * PLACES + (this.#stretches?.length ?? 0)
+    return this.bytes.length + numbers * 4 + 200
+  }
+
+  /** The first row of a stretch, `count` for the one after the last. */
+  stretchStart(stretch: number): number {
+    if (stretch >= this.stretchCount) return this.count
+    return this.#stretches === undefined ? stretch : (this.#stretches[stretch] as number)
+  }
+
+  /** The stretch of a row, `stretchCount` for `count`. */
+  stretchOf(row: number): number {
+    if (row >= this.count) return this.stretchCount
+    const starts = this.#stretches
+    if (starts === undefined || row === 0) return row
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if ((starts[middle] as number) <= row) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   keyStart(row: number): number {
@@ -121,7 +153,7 @@ export class RowBlock {
     const text = Buffer.allocUnsafe(this.textLength(from, to))
     const { frame, bytes } = this
     const places = this.#places
-    const between = Buffer.concat([frame.afterValue, frame.betweenRows, frame.beforeId])
+    const between = frame.beforeNextId
     let at = copyInto(text, 0, frame.beforeId, 0, frame.beforeId.length)
     let key = -1
     // What stands between id and value is copied from the row before where the key is the same.
@@ -270,6 +302,17 @@ function placeKeys(places: Uint32Array): void {
     start = end
   }
   assert(at === places.length, 'a block whose keys are for other rows')
+}
+
+/** From how many rows each stretch has. */
+function firstRows(runs: NumberList): Uint32Array {
+  const starts = new Uint32Array(runs.length)
+  let row = 0
+  for (let run = 0; run < runs.length; run++) {
+    starts[run] = row
+    row += runs.values[run] as number
+  }
+  return starts
 }
 
 function placeIds(places: Uint32Array, from: number): void {

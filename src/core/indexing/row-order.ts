@@ -32,6 +32,8 @@ export class RowOrder implements KeyOrder {
   readonly kind: TreeOrder
   readonly #collator: Collator
   readonly #scratch = new KeyWriter()
+  /** Of the sort key that was found to be the beginning of a place. */
+  #keyLength = 0
 
   constructor(collator: Collator, order: TreeOrder, isPartitioned = false) {
     this.#collator = collator
@@ -98,6 +100,10 @@ export class RowOrder implements KeyOrder {
   }
 
   compare(block: RowBlock, row: number, place: Uint8Array): number {
+    if (!this.isPartitioned) {
+      const order = this.#compareKey(block, row, place)
+      return order === 0 ? compareId(block, row, place, this.#keyLength) : order
+    }
     this.#writePlace(block, row)
     const { bytes, length } = this.#scratch
     return bytes.compare(place, 0, place.length, 0, length)
@@ -105,22 +111,115 @@ export class RowOrder implements KeyOrder {
 
   /** The first row at or after `place`, from row `from` on; `block.count` when there is none. */
   lowerBound(block: RowBlock, place: Uint8Array, from = 0): number {
-    return this.#lowerBoundBetween(block, place, from, block.count)
+    if (this.isPartitioned) return this.#lowerBoundOfRows(block, place, from, block.count)
+    const first = block.stretchOf(from)
+    const row = this.#lowerBoundOfStretches(block, place, first, block.stretchCount, AFTER)
+    return Math.max(from, row)
   }
 
-  /** The same for a place that is probably near `from`: looks at few rows then, at twice as many otherwise. */
-  lowerBoundNear(block: RowBlock, place: Uint8Array, from: number): number {
+  /**
+   * The same for a place that is probably near `from`: looks at few rows then, at twice as many otherwise. What lies
+   * from `end` on is not looked at; `end` when all rows before it are before `place`.
+   */
+  lowerBoundNear(block: RowBlock, place: Uint8Array, from: number, end = block.count): number {
+    if (this.isPartitioned) return Math.min(end, this.#lowerBoundOfRowsNear(block, place, from))
+    let low = block.stretchOf(from)
+    for (let step = 1; low + step <= block.stretchCount; step *= 2) {
+      const next = low + step - 1
+      const order = this.#compareStretch(block, next, place)
+      if (order >= 0) {
+        const row = this.#lowerBoundOfStretches(block, place, low, next, order)
+        return Math.min(end, Math.max(from, row))
+      }
+      low = next + 1
+      if (block.stretchStart(low) >= end) return end
+    }
+    return Math.min(end, this.#lowerBoundOfStretches(block, place, low, block.stretchCount, AFTER))
+  }
+
+  /** @param order of stretch `end`, which is not before `place` */
+  #lowerBoundOfStretches(
+    block: RowBlock,
+    place: Uint8Array,
+    from: number,
+    end: number,
+    order: number,
+  ): number {
+    let low = from
+    let high = end
+    let highOrder = order
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const found = this.#compareStretch(block, middle, place)
+      if (found < 0) low = middle + 1
+      else {
+        high = middle
+        highOrder = found
+      }
+    }
+    const row = block.stretchStart(high)
+    return highOrder === 0 ? this.#lowerBoundOfIds(block, place, row) : row
+  }
+
+  /** Negative when all rows of a stretch are before `place`, positive when none is, 0 where their ids decide. */
+  #compareStretch(block: RowBlock, stretch: number, place: Uint8Array): number {
+    const order = this.#compareKey(block, block.stretchStart(stretch), place)
+    if (order !== 0) return order
+    const length = this.#keyLength
+    if (length === place.length) return AFTER
+    if (place[length] === END_OF_IDS_BYTE) return BEFORE
+    const last = block.stretchStart(stretch + 1) - 1
+    return compareId(block, last, place, length) < 0 ? BEFORE : 0
+  }
+
+  /** Within the stretch that begins with `from`: its key is the beginning of `place`, and its last row not before it. */
+  #lowerBoundOfIds(block: RowBlock, place: Uint8Array, from: number): number {
+    const length = this.#keyLength
+    let low = from
+    let high = block.stretchStart(block.stretchOf(from) + 1) - 1
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compareId(block, middle, place, length) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /**
+   * 0 when the row's sort key is the beginning of `place`: `#keyLength` says then how long it is, which is the same for
+   * all such rows, since no sort key is the beginning of another.
+   */
+  #compareKey(block: RowBlock, row: number, place: Uint8Array): number {
+    const out = this.#scratch
+    out.reset()
+    if (this.#order !== 'id') {
+      const start = block.keyStart(row)
+      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.#order)
+    }
+    const { bytes, length } = out
+    const shared = Math.min(length, place.length)
+    for (let i = 0; i < shared; i++) {
+      const difference = (bytes[i] as number) - (place[i] as number)
+      if (difference !== 0) return difference
+    }
+    if (length > place.length) return AFTER
+    this.#keyLength = length
+    return 0
+  }
+
+  #lowerBoundOfRowsNear(block: RowBlock, place: Uint8Array, from: number): number {
     let low = from
     for (let step = 1; low + step <= block.count; step *= 2) {
       if (this.compare(block, low + step - 1, place) >= 0) {
-        return this.#lowerBoundBetween(block, place, low, low + step - 1)
+        return this.#lowerBoundOfRows(block, place, low, low + step - 1)
       }
       low += step
     }
-    return this.#lowerBoundBetween(block, place, low, block.count)
+    return this.#lowerBoundOfRows(block, place, low, block.count)
   }
 
-  #lowerBoundBetween(block: RowBlock, place: Uint8Array, from: number, end: number): number {
+  /** Rows of one key lie apart where the partition of their ids comes first, so each is compared for itself. */
+  #lowerBoundOfRows(block: RowBlock, place: Uint8Array, from: number, end: number): number {
     let low = from
     let high = end
     while (low < high) {
@@ -150,6 +249,28 @@ export function appendPartition(out: KeyWriter, id: Uint8Array): void {
   out.byte(COLON)
 }
 
+/** Compares the id of a row with place[from …], byte by byte: they differ early, or are short. */
+function compareId(block: RowBlock, row: number, place: Uint8Array, from: number): number {
+  const { bytes } = block
+  let at = block.idStart(row)
+  let end = at + block.idLength(row)
+  const isQuoted = bytes[at] === QUOTE && block.frame.beforeId.length > 0
+  if (isQuoted) {
+    at++
+    end--
+  }
+  for (let i = from; ; i++, at++) {
+    if (at === end) return i === place.length ? 0 : BEFORE
+    if (i === place.length) return AFTER
+    const byte = bytes[at] as number
+    if (byte === BACKSLASH && isQuoted) {
+      return Buffer.compare(idBytes(block.idText(row)), place.subarray(from))
+    }
+    const difference = byte - (place[i] as number)
+    if (difference !== 0) return difference
+  }
+}
+
 /** In the wire frame ids are JSON strings; nearly all of them have no escapes. */
 function appendId(out: KeyWriter, block: RowBlock, row: number): void {
   const { bytes } = block
@@ -173,7 +294,10 @@ export const afterKey = (sortKey: Uint8Array): Buffer => Buffer.concat([sortKey,
 /** The first place after `place`. */
 export const afterPlace = (place: Uint8Array): Buffer => Buffer.concat([place, NEXT])
 
-const END_OF_IDS = Uint8Array.of(0xff)
+const BEFORE = -1
+const AFTER = 1
+const END_OF_IDS_BYTE = 0xff
+const END_OF_IDS = Uint8Array.of(END_OF_IDS_BYTE)
 const NEXT = Uint8Array.of(0)
 const QUOTE = 0x22
 const COLON = 0x3a

@@ -12,7 +12,7 @@ import type { Pull } from '../../base/pull.ts'
 import type { Steps } from '../../engine/engine.ts'
 import type { TreeRoot } from './index-tree.ts'
 import type { NodeReader } from './node-store.ts'
-import type { RowSlice } from './row-block.ts'
+import type { RowBlock, RowSlice } from './row-block.ts'
 import { afterPlace } from './row-order.ts'
 import { rowsBefore, TreeCursor } from './tree-cursor.ts'
 
@@ -90,7 +90,9 @@ export function* readRowBatch(
     const start = yield* startRow(nodes, root, batch)
     if (start === undefined) batch.endRange()
     else if (options.reverse) yield* takeBackward(nodes, batch, start)
-    else yield* takeForward(nodes, batch, start)
+    else if (takeForward(nodes, batch, start.cursor, start.row)) {
+      yield* takeMoreForward(nodes, batch, start.cursor)
+    }
   }
   return { slices: batch.slices, next: batch.position, before: batch.before ?? 0 }
 }
@@ -156,11 +158,12 @@ class Batch {
     return this.#position !== undefined && this.#bytesLeft > 0
   }
 
-  take(slice: RowSlice): void {
-    if (slice.from >= slice.to) return
-    this.slices.push(slice)
-    this.#bytesLeft -= slice.block.textLength(slice.from, slice.to)
-    const limit = this.at.limit - (slice.to - slice.from)
+  take(block: RowBlock, from: number, to: number): void {
+    if (from >= to) return
+    this.slices.push({ block, from, to })
+    const limit = this.at.limit - (to - from)
+    // The length of the last slice does not matter any more.
+    if (limit > 0) this.#bytesLeft -= block.textLength(from, to)
     this.#position = limit === 0 ? undefined : { ...this.at, limit, skip: 0 }
   }
 
@@ -200,10 +203,10 @@ const laterOf = (lower: Buffer | undefined, upper: Buffer): Buffer =>
 /** The start of a range that begins where the one before ended or further on in the same block. */
 function* startAfter(
   nodes: NodeReader,
-  { ended }: Batch,
+  ended: EndedRange,
   lower: Buffer,
 ): Steps<StartRow | undefined> {
-  if (ended === undefined || Buffer.compare(ended.before, lower) > 0) return undefined
+  if (Buffer.compare(ended.before, lower) > 0) return undefined
   const { cursor } = ended
   const next = cursor.upperSeparator()
   if (next !== undefined && Buffer.compare(lower, next) >= 0) return undefined
@@ -238,7 +241,7 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
       batch.before ??= 0
       return { cursor, row: yield* cursor.seekRow(0) }
     }
-    const near = yield* startAfter(nodes, batch, lower)
+    const near = batch.ended && (yield* startAfter(nodes, batch.ended, lower))
     if (near !== undefined) return near
     const row = yield* cursor.seek(lower)
     batch.before ??= cursor.rowNumber(row)
@@ -254,29 +257,33 @@ function* startRow(nodes: NodeReader, root: TreeRoot, batch: Batch): Steps<Start
   return (yield* cursor.previous()) ? { cursor, row: cursor.block.count } : undefined
 }
 
-function* takeForward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow): Steps<void> {
+function* takeMoreForward(nodes: NodeReader, batch: Batch, cursor: TreeCursor): Steps<void> {
+  do yield* cursor.next()
+  while (takeForward(nodes, batch, cursor, 0))
+}
+
+/** What the cursor's block has of the range, from row `from` on; true when the next block is to be taken too. */
+function takeForward(nodes: NodeReader, batch: Batch, cursor: TreeCursor, from: number): boolean {
   const { order } = nodes.tree
-  let from = row
-  for (;;) {
-    const { block } = cursor
-    const { upper } = batch.at.bounds
-    const next = cursor.upperSeparator()
-    // Only the last block of a range has to be searched for its end.
-    const isWhole = upper === undefined || (next !== undefined && Buffer.compare(next, upper) < 0)
-    const end = isWhole ? block.count : order.lowerBoundNear(block, upper, from)
-    batch.take({ block, from, to: Math.min(end, from + batch.at.limit) })
-    if (batch.position === undefined) return
-    if (end < block.count || next === undefined) {
-      batch.ended = upper && { cursor, row: end, before: laterOf(batch.at.bounds.lower, upper) }
-      return batch.endRange()
-    }
-    if (!batch.isOpen) {
-      const last = order.placeOf(block, block.count - 1)
-      if (!last.equals(next)) return batch.moveBounds({ lower: afterPlace(last), upper })
-    }
-    yield* cursor.next()
-    from = 0
+  const { block } = cursor
+  const { upper } = batch.at.bounds
+  const next = cursor.upperSeparator()
+  // Only the last block of a range has to be searched for its end.
+  const isWhole = upper === undefined || (next !== undefined && Buffer.compare(next, upper) < 0)
+  const most = Math.min(block.count, from + batch.at.limit)
+  const end = isWhole ? block.count : order.lowerBoundNear(block, upper, from, most)
+  batch.take(block, from, Math.min(end, most))
+  if (batch.position === undefined) return false
+  if (end < block.count || next === undefined) {
+    batch.ended = upper && { cursor, row: end, before: laterOf(batch.at.bounds.lower, upper) }
+    batch.endRange()
+    return false
   }
+  if (batch.isOpen) return true
+  const last = order.placeOf(block, block.count - 1)
+  if (last.equals(next)) return true
+  batch.moveBounds({ lower: afterPlace(last), upper })
+  return false
 }
 
 function* takeBackward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRow): Steps<void> {
@@ -287,8 +294,9 @@ function* takeBackward(nodes: NodeReader, batch: Batch, { cursor, row }: StartRo
     const { lower } = batch.at.bounds
     const separator = cursor.lowerSeparator()
     const isWhole = lower === undefined || Buffer.compare(separator, lower) >= 0
-    const start = isWhole ? 0 : order.lowerBound(block, lower)
-    batch.take({ block, from: Math.max(start, to - batch.at.limit), to })
+    const least = Math.max(0, to - batch.at.limit)
+    const start = isWhole ? 0 : order.lowerBound(block, lower, least)
+    batch.take(block, Math.max(start, least), to)
     if (batch.position === undefined) return
     if (start > 0) return batch.endRange()
     if (!batch.isOpen) {

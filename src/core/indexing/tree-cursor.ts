@@ -55,7 +55,13 @@ export class TreeCursor {
    * behind the last.
    */
   *seek(place: Uint8Array): Steps<number> {
-    yield* this.#descend(branch => branch.childBefore(place))
+    const nodes = this.#nodes
+    let node = this.#restart()
+    for (let level = this.#root.height; level > 0; level--) {
+      const branch = (nodes.known(node) ?? (yield* nodes.branch(node))) as BranchNode
+      node = this.#enter(branch, branch.childBefore(place))
+    }
+    this.#block = (nodes.known(node) ?? (yield* nodes.block(node))) as RowBlock
     const row = this.#nodes.tree.order.lowerBound(this.block, place)
     if (row < this.block.count) return row
     return (yield* this.next()) ? 0 : this.block.count
@@ -63,12 +69,16 @@ export class TreeCursor {
 
   /** Goes to the row with this number, counted from 0. */
   *seekRow(number: number): Steps<number> {
+    const nodes = this.#nodes
     let left = number
-    yield* this.#descend(branch => {
+    let node = this.#restart()
+    for (let level = this.#root.height; level > 0; level--) {
+      const branch = (nodes.known(node) ?? (yield* nodes.branch(node))) as BranchNode
       const child = branch.childOfRow(left)
       left -= branch.rowsBefore(child)
-      return child
-    })
+      node = this.#enter(branch, child)
+    }
+    this.#block = (nodes.known(node) ?? (yield* nodes.block(node))) as RowBlock
     return left
   }
 
@@ -80,16 +90,16 @@ export class TreeCursor {
     return yield* this.#step(-1)
   }
 
-  *#descend(choose: (branch: BranchNode) => number): Steps<void> {
+  /** The node where every way down begins. */
+  #restart(): number {
     this.#path.length = 0
-    let node = this.#root.entry.node
-    for (let level = this.#root.height; level > 0; level--) {
-      const branch = yield* this.#nodes.branch(node)
-      const child = choose(branch)
-      this.#path.push({ branch, child })
-      node = branch.node(child)
-    }
-    this.#block = yield* this.#nodes.block(node)
+    return this.#root.entry.node
+  }
+
+  /** One level down; the node to go on with. */
+  #enter(branch: BranchNode, child: number): number {
+    this.#path.push({ branch, child })
+    return branch.node(child)
   }
 
   *#step(by: 1 | -1): Steps<boolean> {

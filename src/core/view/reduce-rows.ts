@@ -2,7 +2,8 @@
  * Reduced rows of a view for a planned query, as texts for the wire: `{"key":…,"value":…}`, in
  * batches.
  */
-import type { BlockIndex, IndexLook, ReducedGroup } from '../indexing/block-index.ts'
+import type { BlockIndex, ReducedGroup } from '../indexing/block-index.ts'
+import type { IndexLook } from '../indexing/index-looks.ts'
 import { groupingBy } from './group-key.ts'
 import type { ViewPlan } from './view-query.ts'
 import type { ViewReducer } from './view-reducer.ts'

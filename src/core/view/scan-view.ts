@@ -5,7 +5,8 @@
  */
 import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { pieces } from '../../base/pull.ts'
-import type { BlockIndex, IndexLook, RowScan } from '../indexing/block-index.ts'
+import type { BlockIndex, RowScan } from '../indexing/block-index.ts'
+import type { IndexLook } from '../indexing/index-looks.ts'
 import type { RowBlock, RowSlice } from '../indexing/row-block.ts'
 import { idBytes } from '../indexing/row-order.ts'
 import type { ViewPlan } from './view-query.ts'
@@ -59,7 +60,13 @@ export function scanView(index: BlockIndex, tree: number, plan: ViewPlan): Maybe
   const texts = plan.reverse ? rowTexts : sliceText
   return after(index.openScan(tree, plan), scan => {
     const { look, total, offset, whole } = scan
-    return { look, total, offset, batches: mapSlices(scan, texts), whole: whole?.flatMap(texts) }
+    return {
+      look,
+      total,
+      offset,
+      batches: mapSlices(scan, texts),
+      whole: whole && mapped(whole, texts),
+    }
   })
 }
 
@@ -77,7 +84,13 @@ export function scanViewRows(
 }
 
 const mapSlices = <T>(scan: RowScan, map: (slice: RowSlice) => T[]): AsyncIterable<T[]> =>
-  pieces(() => after(scan.next(), slices => slices?.flatMap(map)))
+  pieces(() => after(scan.next(), slices => slices && mapped(slices, map)))
+
+/** `flatMap`, which costs more than all else for the one slice that there mostly is. */
+function mapped<T>(slices: readonly RowSlice[], map: (slice: RowSlice) => T[]): T[] {
+  const [first, second] = slices
+  return first !== undefined && second === undefined ? map(first) : slices.flatMap(map)
+}
 
 const sliceText = ({ block, from, to }: RowSlice): Buffer[] => [block.text(from, to)]
 

@@ -89,11 +89,11 @@ function replyTo(
   answer: ViewAnswer,
   requestBody: Buffer | undefined,
 ): Reply {
-  const { request, dialect } = exchange
-  const headers = ['Content-Type', exchange.jsonType]
+  const { request, dialect, jsonType } = exchange
+  const headers = ['Content-Type', jsonType]
   if (dialect.listingEtags) {
     const seq = query.updateSeq === true ? answer.updateSeq : ''
-    const question = ` ${seq} ${request.target} ${exchange.jsonType} `
+    const question = ` ${seq} ${request.target} ${jsonType} `
     const etag = etagOf(answer.state, question, requestBody ?? '')
     const unchanged = notModifiedReply(request, etag)
     if (unchanged !== undefined) return unchanged
@@ -101,21 +101,24 @@ function replyTo(
   }
   const { rows } = answer
   if (rows.kind === 'texts' && rows.whole !== undefined) {
-    const body = joined(Buffer.from(prefixOf(exchange, query, answer)), rows.whole)
+    const body = joined(prefixOf(exchange, query, answer), rows.whole)
     return { status: 200, headers, body, inChunks: true }
   }
   return { status: 200, headers, body: presentAnswer(exchange, query, answer, END_OF_BODY) }
 }
 
 /** A short answer in one piece. */
-function joined(prefix: Buffer, texts: readonly Buffer[]): Buffer {
-  const pieces = [prefix]
-  for (const [at, text] of texts.entries()) {
-    if (at > 0) pieces.push(SEPARATOR)
-    pieces.push(text)
+function joined(prefix: string, texts: readonly Buffer[]): Buffer {
+  let length = prefix.length + END_OF_BODY.length
+  for (const text of texts) length += SEPARATOR.length + text.length
+  const body = Buffer.allocUnsafe(length)
+  let at = body.write(prefix, 'latin1')
+  for (let i = 0; i < texts.length; i++) {
+    if (i > 0) at += SEPARATOR.copy(body, at)
+    at += (texts[i] as Buffer).copy(body, at)
   }
-  pieces.push(END_OF_BODY)
-  return Buffer.concat(pieces)
+  at += END_OF_BODY.copy(body, at)
+  return body.subarray(0, at)
 }
 
 /** A batch waits for the next one, so that a short answer is one piece with its end. */
@@ -154,6 +157,7 @@ const DOC = Buffer.from(',"doc":')
 const NULL = Buffer.from('null')
 const CLOSE = Buffer.from('}')
 
+/** Nothing but ASCII. */
 function prefixOf(
   { dialect, database }: Exchange,
   query: ParsedViewQuery,

@@ -33,7 +33,7 @@ export const RESPOND_DEFAULTS: RespondOptions = {
   lingerMs: 1000,
 }
 
-/** Small bodies are sent in one write with the head: as text, which node:http joins to the head. */
+/** Small bodies are sent in one write with the head, as text. */
 const JOIN_BYTES_MAX = 32_768
 
 /** Undefined when all was handed to node:http at once, else a promise of that. */
@@ -69,17 +69,34 @@ function sendWhole(
     if (sent === undefined) response.flushHeaders()
     else response.write(sent)
     lingerThenEnd(response, request, options)
-  } else if (typeof sent === 'object' && sent.length <= JOIN_BYTES_MAX) {
-    // latin1 keeps every byte as it is, and spares a second buffer on the wire
-    const text = sent.toString('latin1')
-    response.end(framing === 'chunked' ? onlyChunk(response, text) : text, 'latin1')
+  } else if (sent !== undefined && length > 0 && length <= JOIN_BYTES_MAX) {
+    const text = bytesAsText(sent, length)
+    endWith(response, framing === 'chunked' ? onlyChunk(response, text) : text)
   } else response.end(sent)
+}
+
+/** latin1 keeps every byte as it is, and spares a second buffer on the wire. */
+function bytesAsText(body: Buffer | string, length: number): string {
+  if (typeof body !== 'string') return body.toString('latin1')
+  return body.length === length ? body : Buffer.from(body).toString('latin1')
+}
+
+/**
+ * The rest of an answer, in one write with its head. Given to `end`, node:http would hand the socket two pieces, of
+ * which the second is empty, and pay for gathering them; so it goes where node:http keeps the head until it is sent.
+ */
+function endWith(response: ServerResponse, text: string): void {
+  const head = response as unknown as { _header?: unknown; _headerSent?: unknown }
+  if (typeof head._header === 'string' && head._headerSent === false) {
+    head._header += text
+    response.end()
+  } else response.end(text, 'latin1')
 }
 
 /** The body as one chunk and the end: node:http would hand the socket five pieces. */
 function onlyChunk(response: ServerResponse, text: string): string {
   response.chunkedEncoding = false
-  return text === '' ? '0\r\n\r\n' : `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+  return `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
 }
 
 function wholeFraming(request: HttpRequest, reply: Reply, length: number): Framing {

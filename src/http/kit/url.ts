@@ -101,7 +101,7 @@ function decodeBytes(raw: string, plusIsSpace: boolean): Buffer {
     const byte = bytes[from] as number
     if (byte === 0x2b && plusIsSpace) bytes[to] = 0x20
     else if (byte === 0x25 && isHexAt(bytes, from)) {
-      bytes[to] = Number.parseInt(bytes.toString('latin1', from + 1, from + 3), 16)
+      bytes[to] = hexValue(bytes[from + 1] as number) * 16 + hexValue(bytes[from + 2] as number)
       from += 2
     } else bytes[to] = byte
   }
@@ -110,6 +110,9 @@ function decodeBytes(raw: string, plusIsSpace: boolean): Buffer {
 
 const isHexAt = (bytes: Buffer, at: number): boolean =>
   at + 2 < bytes.length && isHex(bytes[at + 1] as number) && isHex(bytes[at + 2] as number)
+
+/** Of a digit or a letter of either case: the low bits of letters count from one. */
+const hexValue = (code: number): number => (code <= 0x39 ? code - 0x30 : (code & 7) + 9)
 
 /** `a=b&c=d` pairs in order. Also reads form bodies (`application/x-www-form-urlencoded`). */
 export class Query {

@@ -270,3 +270,83 @@ test('the first elements of array keys', () => {
   assert.equal(cut('["a,]\\"",{"x":[1,2]},3]', 1), '["a,]\\""]')
   assert.equal(cut('["a,]\\"",{"x":[1,2]},3]', 2), '["a,]\\"",{"x":[1,2]}]')
 })
+
+/** Two rows at each place, five documents to a key, some keys that sort alike. */
+async function makeStretches(nodeBytes: { blockBytes: number; branchBytes: number }) {
+  const engine = new MemoryEngine()
+  const stretches = new BlockIndex({
+    store: await engine.createStore('i'),
+    limits: engine.limits,
+    collator,
+    cache: new NodeCache(1_000_000),
+    trees: [{ order: 'icu', reducers: [] }],
+    nodeBytes,
+  })
+  const build = await stretches.firstBuild(1)
+  const documents = Array.from({ length: 20 }, (_, n) => {
+    const keyText = Buffer.from(n % 8 === 7 ? '3.0' : String(n % 4))
+    const id = n % 3 === 0 ? `"${n}` : `d${n}`
+    return { id, rows: [[1, 2].map(value => ({ keyText, valueText: json(value) }))] }
+  })
+  await build.add(documents, { seq: 1, purgeSeq: 0 })
+  await build.finish()
+  const list = documents
+    .flatMap(({ id, rows }) => rows.flat().map(one => ({ id, ...one })))
+    .map(one => ({ ...one, n: Number(String(one.keyText)) }))
+    .sort((one, two) => one.n - two.n || Buffer.compare(Buffer.from(one.id), Buffer.from(two.id)))
+  return { stretches, list }
+}
+
+test('limits and ids cut a stretch of one key where they cut a plain list', async () => {
+  const ids = [undefined, '"0', '"5', 'd11', 'd13', 'd14', 'd2', 'zz']
+  for (const nodeBytes of [
+    { blockBytes: 4000, branchBytes: 4000 },
+    { blockBytes: 100, branchBytes: 150 },
+  ]) {
+    const { stretches, list } = await makeStretches(nodeBytes)
+    const order = stretches.order(0)
+    for (const startKeyDocId of ids) {
+      for (const endKeyDocId of ids) {
+        for (const [first, last] of [
+          [1, 1],
+          [3, 3],
+          [0, 2],
+        ] as const) {
+          const isIn = ({ n, id }: (typeof list)[number]) =>
+            !(n < first || n > last) &&
+            !(n === first && startKeyDocId !== undefined && id < startKeyDocId) &&
+            !(n === last && endKeyDocId !== undefined && id > endKeyDocId)
+          const found = list.filter(isIn)
+          for (const descending of [false, true]) {
+            for (const limit of [1, 2, 5, 9, 10, 11, 100]) {
+              for (const skip of [0, 3]) {
+                const [startKey, endKey] = descending ? [last, first] : [first, last]
+                const plan = planViewQuery(
+                  {
+                    startKey: json(startKey),
+                    endKey: json(endKey),
+                    startKeyDocId: descending ? endKeyDocId : startKeyDocId,
+                    endKeyDocId: descending ? startKeyDocId : endKeyDocId,
+                    descending,
+                    limit,
+                    skip,
+                  },
+                  { order, hasReduce: false },
+                )
+                const { whole } = await scanView(stretches, 0, plan)
+                const rows = JSON.parse(`[${whole?.join(',') ?? assert.fail()}]`) as {
+                  id: string
+                }[]
+                const wanted = descending ? found.toReversed() : found
+                assert.deepEqual(
+                  rows.map(({ id }) => id),
+                  wanted.slice(skip, skip + limit).map(({ id }) => id),
+                )
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})

@@ -269,6 +269,51 @@ describe('respond', () => {
     agent.destroy()
     await server.drain(1000)
   })
+
+  it('hands the socket a small answer in one piece, in order also when requests are pipelined', async () => {
+    const bodies: Record<string, Buffer | string> = {
+      '/bytes': Buffer.from([0xff, 0x00, 0xe9]),
+      '/text': 'aé€',
+      '/ascii': 'plain',
+    }
+    const asked = Object.keys(bodies)
+    const routes = Object.fromEntries(
+      asked.map(path => [
+        path,
+        async () => {
+          // The first one asked is answered last.
+          for (let i = asked.length; i > asked.indexOf(path); i--) await new Promise(setImmediate)
+          return { status: 200, headers: [], body: bodies[path] as Buffer | string }
+        },
+      ]),
+    )
+    const { server } = tinyServer({ routes })
+    const [near, far] = connectionPair()
+    server.accept(far)
+    const written: Buffer[] = []
+    const write = far._write.bind(far)
+    far._write = (chunk, encoding, done) => {
+      written.push(chunk)
+      write(chunk, encoding, done)
+    }
+    near.resume()
+    const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+    near.write(request('/text'))
+    await until(() => written.length > 0)
+    near.write(asked.map(request).join(''))
+    await until(() => Buffer.concat(written).includes('plain'))
+    const expected = ['/text', ...asked].map(path => Buffer.from(bodies[path] as Buffer))
+    assert.equal(written.length, expected.length)
+    for (const [at, body] of expected.entries()) {
+      const bytes = written[at] as Buffer
+      assert.deepEqual(bytes.subarray(bytes.indexOf('\r\n\r\n') + 4), body)
+      assert.match(
+        bytes.toString('latin1'),
+        new RegExp(`^HTTP/1.1 200 .*Length: ${body.length}\r`, 's'),
+      )
+    }
+    near.destroy()
+  })
 })
 
 async function rawAnswer(
