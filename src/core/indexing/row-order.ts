@@ -192,9 +192,9 @@ export class RowOrder implements KeyOrder {
   #compareKey(block: RowBlock, row: number, place: Uint8Array): number {
     const out = this.#scratch
     out.reset()
-    if (this.#order !== 'id') {
+    if (this.kind !== 'id') {
       const start = block.keyStart(row)
-      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.#order)
+      this.#collator.append(out, block.bytes, start, start + block.keyLength(row), this.kind)
     }
     const { bytes, length } = out
     const shared = Math.min(length, place.length)
