@@ -62,27 +62,25 @@ function ranksOf(bytes: Buffer, starts: Uint32Array): PartitionRanks {
   return { ranks, rankCount: sorted.length === 0 ? 0 : rank + 1 }
 }
 
-/** @param documentOf the document of each row */
-export function byPartition(
-  rows: Uint32Array,
-  documentOf: Uint32Array,
-  { ranks, rankCount }: PartitionRanks,
-): Uint32Array {
-  const rankOf = (row: number): number => ranks[documentOf[row] as number] as number
+/** @param rows two numbers each: that of the document, and the row's own */
+export function byPartition(rows: Uint32Array, { ranks, rankCount }: PartitionRanks): Uint32Array {
   const next = new Uint32Array(rankCount + 1)
-  for (const row of rows) {
-    const after = rankOf(row) + 1
+  for (let at = 0; at < rows.length; at += ROW_NUMBERS) {
+    const after = (ranks[rows[at] as number] as number) + 1
     next[after] = (next[after] as number) + 1
   }
   for (let rank = 1; rank <= rankCount; rank++) {
     next[rank] = (next[rank] as number) + (next[rank - 1] as number)
   }
   const sorted = new Uint32Array(rows.length)
-  for (const row of rows) {
-    const rank = rankOf(row)
-    const at = next[rank] as number
-    next[rank] = at + 1
-    sorted[at] = row
+  for (let at = 0; at < rows.length; at += ROW_NUMBERS) {
+    const rank = ranks[rows[at] as number] as number
+    const to = next[rank] as number
+    next[rank] = to + 1
+    sorted[to * ROW_NUMBERS] = rows[at] as number
+    sorted[to * ROW_NUMBERS + 1] = rows[at + 1] as number
   }
   return sorted
 }
+
+export const ROW_NUMBERS = 2

@@ -1,6 +1,6 @@
 /**
  * The rows of a first build in memory: for each tree its different keys (key-table.ts) and for each row the number of
- * its key, of its document, and its value. It only takes rows in; `sorted-table.ts` puts them in order, perhaps in
+ * its key and its value. It only takes rows in; `sorted-table.ts` puts them in order, perhaps in
  * another thread, which is why all of it lies in shared memory.
  *
  * A document that comes more than once counts as it came last. Numbers of documents grow over the whole build; those
@@ -16,7 +16,6 @@ import { TextList } from './text-list.ts'
 class TreeRows {
   readonly keys = new KeyTable()
   readonly keyOf = new NumberList(64, true)
-  readonly documentOf = new NumberList(64, true)
   readonly values = new TextList()
   readonly rowStarts = new NumberList(64, true)
 
@@ -30,33 +29,31 @@ class TreeRows {
   }
 
   /** Adds the rows [row, end) of a batch, which are those of one document. */
-  add({ bytes, places }: MappedRows, row: number, end: number, document: number): void {
-    const { keys, keyOf, documentOf, values, rowStarts } = this
-    for (const list of [keyOf, documentOf, values.starts]) list.reserve(end - row)
+  add({ bytes, places }: MappedRows, row: number, end: number): void {
+    const { keys, keyOf, values, rowStarts } = this
+    keyOf.reserve(end - row)
+    values.starts.reserve(end - row)
     let to = keyOf.length
     for (let at = row * PLACES_PER_ROW; at < end * PLACES_PER_ROW; at += PLACES_PER_ROW) {
-      keyOf.values[to] = keys.numberOf(bytes, places[at] as number, places[at + 1] as number)
-      documentOf.values[to++] = document
+      keyOf.values[to++] = keys.numberOf(bytes, places[at] as number, places[at + 1] as number)
       values.addPart(bytes, places[at + 2] as number, places[at + 3] as number)
     }
     keyOf.length = to
-    documentOf.length = to
     rowStarts.push(to)
   }
 
   clear(): void {
     this.keys.clear()
-    for (const list of [this.keyOf, this.documentOf, this.rowStarts]) list.clear()
+    for (const list of [this.keyOf, this.rowStarts]) list.clear()
     this.values.clear()
     this.rowStarts.push(0)
   }
 
   image(): TreeImage {
-    const { keys, keyOf, documentOf, values, rowStarts } = this
+    const { keys, keyOf, values, rowStarts } = this
     return {
       keys: keys.image(),
       keyOf: keyOf.taken(),
-      documentOf: documentOf.taken(),
       values: values.image(),
       rowStarts: rowStarts.taken(),
     }
@@ -95,10 +92,10 @@ export class RowTable {
     const { ids, treeCount, rowEnds } = mapped
     let row = 0
     for (let document = 0; document < ids.length; document++) {
-      const number = this.#addId(ids[document] as string)
+      this.#addId(ids[document] as string)
       for (let tree = 0; tree < treeCount; tree++) {
         const end = rowEnds[document * treeCount + tree] as number
-        this.#rows[tree]?.add(mapped, row, end, number)
+        this.#rows[tree]?.add(mapped, row, end)
         row = end
       }
     }
@@ -128,10 +125,8 @@ export class RowTable {
     }
   }
 
-  #addId(id: string): number {
-    const number = this.documentCount
+  #addId(id: string): void {
     this.#ids.add(id)
     this.#idTexts.add(JSON.stringify(id))
-    return number
   }
 }

@@ -4,7 +4,7 @@
  */
 import { ReferenceWriter } from './back-references.ts'
 import { isEqual, rankKeys, sortedPlaces } from './key-table.ts'
-import { byPartition, rankPartitions } from './partition-ranks.ts'
+import { byPartition, ROW_NUMBERS, rankPartitions } from './partition-ranks.ts'
 import type { RowOrder } from './row-order.ts'
 import type { RowPieces } from './row-pieces.ts'
 import { asBuffer, type TextImage } from './text-list.ts'
@@ -25,7 +25,6 @@ export interface TreeImage {
   readonly keys: TextImage
   /** For each row. */
   readonly keyOf: Uint32Array
-  readonly documentOf: Uint32Array
   readonly values: TextImage
   /** For each document where its rows begin, and where those of the last one end. */
   readonly rowStarts: Uint32Array
@@ -51,67 +50,92 @@ export function documentsById({ bytes, starts }: TextImage): Uint32Array {
   return order.subarray(0, kept)
 }
 
-/** The numbers of the rows of a tree, in order. */
-export function rowsInOrder(table: TableImage, tree: number, order: RowOrder): Uint32Array {
-  const { keys, keyOf, documentOf, rowStarts } = table.trees[tree] as TreeImage
+/** The rows of a tree, in order. */
+interface DealtRows {
+  /** Two numbers a row: that of its document, and its own. */
+  readonly rows: Uint32Array
+  /** For each rank of keys where its rows end; undefined where rows of a rank do not lie together. */
+  readonly rankEnds: Uint32Array | undefined
+  /** The key of each rank, `SEVERAL` where keys sort alike. */
+  readonly keyOfRank: Uint32Array
+}
+
+function dealRows(table: TableImage, tree: number, order: RowOrder): DealtRows {
+  const { keys, keyOf, rowStarts } = table.trees[tree] as TreeImage
   const { documents } = table
   const { ranks, rankCount } = rankKeys(keys, order)
-  const next = new Uint32Array(rankCount + 1)
+  const ends = new Uint32Array(rankCount + 1)
   let count = 0
   for (const document of documents) {
     const end = rowStarts[document + 1] as number
     for (let row = rowStarts[document] as number; row < end; row++) {
       const after = (ranks[keyOf[row] as number] as number) + 1
-      next[after] = (next[after] as number) + 1
+      ends[after] = (ends[after] as number) + 1
       count++
     }
   }
   for (let rank = 1; rank <= rankCount; rank++) {
-    next[rank] = (next[rank] as number) + (next[rank - 1] as number)
+    ends[rank] = (ends[rank] as number) + (ends[rank - 1] as number)
   }
-  const rows = new Uint32Array(count)
+  const rows = new Uint32Array(count * ROW_NUMBERS)
   for (const document of documents) {
     const end = rowStarts[document + 1] as number
     for (let row = rowStarts[document] as number; row < end; row++) {
       const rank = ranks[keyOf[row] as number] as number
-      const at = next[rank] as number
-      next[rank] = at + 1
-      rows[at] = row
+      const at = ends[rank] as number
+      ends[rank] = at + 1
+      rows[at * ROW_NUMBERS] = document
+      rows[at * ROW_NUMBERS + 1] = row
     }
   }
-  if (!order.isPartitioned) return rows
+  const keyOfRank = keysOfRanks(ranks, rankCount)
+  if (!order.isPartitioned) return { rows, rankEnds: ends, keyOfRank }
   const { bytes, starts } = table.ids
-  return byPartition(rows, documentOf, rankPartitions(asBuffer(bytes), starts, documents))
+  const partitions = rankPartitions(asBuffer(bytes), starts, documents)
+  return { rows: byPartition(rows, partitions), rankEnds: undefined, keyOfRank }
+}
+
+function keysOfRanks(ranks: Uint32Array, rankCount: number): Uint32Array {
+  const keys = new Uint32Array(rankCount).fill(NO_KEY)
+  for (let key = 0; key < ranks.length; key++) {
+    const rank = ranks[key] as number
+    keys[rank] = keys[rank] === NO_KEY ? key : SEVERAL
+  }
+  return keys
 }
 
 /** The rows of a tree, in order, each in `pieces`. */
 export class SortedRows implements RowCursor {
-  readonly #rows: TreeImage
+  readonly #tree: TreeImage
   readonly #idStarts: Uint32Array
   readonly #firstDocument: number
-  readonly #order: Uint32Array
+  readonly #dealt: DealtRows
   readonly #pieces: RowPieces
   #at = 0
+  #rank = 0
   #key = -1
 
   constructor(table: TableImage, tree: number, order: RowOrder, pieces: RowPieces) {
-    this.#rows = table.trees[tree] as TreeImage
+    this.#tree = table.trees[tree] as TreeImage
     this.#idStarts = table.idTexts.starts
     this.#firstDocument = table.firstDocument
-    this.#order = rowsInOrder(table, tree, order)
+    this.#dealt = dealRows(table, tree, order)
     this.#pieces = pieces
-    pieces.keyBytes = asBuffer(this.#rows.keys.bytes)
-    pieces.valueBytes = asBuffer(this.#rows.values.bytes)
+    pieces.keyBytes = asBuffer(this.#tree.keys.bytes)
+    pieces.valueBytes = asBuffer(this.#tree.values.bytes)
     pieces.idBytes = asBuffer(table.idTexts.bytes)
   }
 
   next(): boolean {
-    if (this.#at === this.#order.length) return false
-    const { keys, keyOf, documentOf, values } = this.#rows
+    const { rows } = this.#dealt
+    const at = this.#at * ROW_NUMBERS
+    if (at === rows.length) return false
+    const { keys, values } = this.#tree
     const pieces = this.#pieces
-    const row = this.#order[this.#at++] as number
-    const key = keyOf[row] as number
-    const document = documentOf[row] as number
+    const document = rows[at] as number
+    const row = rows[at + 1] as number
+    const key = this.#keyAt(row)
+    this.#at++
     pieces.hasSameKey = key === this.#key
     this.#key = key
     pieces.keyStart = keys.starts[key] as number
@@ -122,6 +146,15 @@ export class SortedRows implements RowCursor {
     pieces.idEnd = this.#idStarts[document + 1] as number
     pieces.document = this.#firstDocument + document
     return true
+  }
+
+  /** From the rank where that tells it: rows lie all over the table, and looking at each costs more than all else here. */
+  #keyAt(row: number): number {
+    const { rankEnds, keyOfRank } = this.#dealt
+    if (rankEnds === undefined) return this.#tree.keyOf[row] as number
+    while ((rankEnds[this.#rank] as number) <= this.#at) this.#rank++
+    const key = keyOfRank[this.#rank] as number
+    return key === SEVERAL ? (this.#tree.keyOf[row] as number) : key
   }
 }
 
@@ -191,3 +224,6 @@ export class SortedReferences implements RowCursor {
     }
   }
 }
+
+const NO_KEY = 0xffff_ffff
+const SEVERAL = 0xffff_fffe
