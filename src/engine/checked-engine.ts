@@ -12,7 +12,6 @@ import { Failure } from '../base/errors.ts'
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type {
   BatchOptions,
-  Engine,
   EngineLimits,
   Entry,
   Key,
@@ -25,6 +24,7 @@ import type {
   StoreSize,
   WriteTx,
 } from './engine.ts'
+import { WrappedEngine } from './wrapped-engine.ts'
 
 /**
  * The end of a range, and its start when it goes on after a key, may be a little longer than any
@@ -32,55 +32,38 @@ import type {
  */
 const BOUND_BYTES_EXTRA = 16
 
-export class CheckedEngine implements Engine {
-  readonly #engine: Engine
+export class CheckedEngine extends WrappedEngine {
   #closing: Promise<void> | undefined
 
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
-  get name(): string {
-    return this.#engine.name
-  }
-
-  get limits(): EngineLimits {
-    return this.#engine.limits
-  }
-
-  get supports(): Engine['supports'] {
-    return this.#engine.supports
-  }
-
-  async createStore(id: StoreId): Promise<Store> {
+  override async createStore(id: StoreId): Promise<Store> {
     this.#assertOpen()
     checkId(id)
-    return this.#checked(await this.#engine.createStore(id))
+    return super.createStore(id)
   }
 
-  store(id: StoreId): Store {
+  override store(id: StoreId): Store {
     checkId(id)
-    return this.#checked(this.#engine.store(id))
+    return super.store(id)
   }
 
-  async deleteStore(id: StoreId): Promise<void> {
+  override async deleteStore(id: StoreId): Promise<void> {
     this.#assertOpen()
     checkId(id)
-    await this.#engine.deleteStore(id)
+    await super.deleteStore(id)
   }
 
-  async listStores(): Promise<StoreId[]> {
+  override async listStores(): Promise<StoreId[]> {
     this.#assertOpen()
-    return this.#engine.listStores()
+    return super.listStores()
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#engine.close()
+  override close(): Promise<void> {
+    this.#closing ??= super.close()
     return this.#closing
   }
 
-  #checked(store: Store): Store {
-    return new CheckedStore(store, this.#engine.limits, () => this.#assertOpen())
+  protected wrap(store: Store): Store {
+    return new CheckedStore(store, this.limits, () => this.#assertOpen())
   }
 
   #assertOpen(): void {

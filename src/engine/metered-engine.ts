@@ -8,7 +8,6 @@
 import type { MaybePromise } from '../base/maybe-promise.ts'
 import type {
   Engine,
-  EngineLimits,
   Entry,
   Key,
   Range,
@@ -20,6 +19,7 @@ import type {
   StoreSize,
   WriteTx,
 } from './engine.ts'
+import { WrappedEngine } from './wrapped-engine.ts'
 
 /** `scan` counts batches and the time spent reading them, not what the consumer does between. */
 export type MeteredOperation =
@@ -56,25 +56,12 @@ const OPERATIONS: readonly MeteredOperation[] = [
   'listStores',
 ]
 
-export class MeteredEngine implements Engine {
-  readonly #engine: Engine
+export class MeteredEngine extends WrappedEngine {
   readonly #meters: Meters
 
   constructor(engine: Engine, nowMs: () => number = () => performance.now()) {
-    this.#engine = engine
+    super(engine)
     this.#meters = makeMeters(nowMs)
-  }
-
-  get name(): string {
-    return this.#engine.name
-  }
-
-  get limits(): EngineLimits {
-    return this.#engine.limits
-  }
-
-  get supports(): Engine['supports'] {
-    return this.#engine.supports
   }
 
   snapshot(): EngineFigures {
@@ -82,25 +69,20 @@ export class MeteredEngine implements Engine {
     return Object.fromEntries(entries) as EngineFigures
   }
 
-  async createStore(id: StoreId): Promise<Store> {
-    const store = await this.#meters.createStore.time(() => this.#engine.createStore(id))
+  override createStore(id: StoreId): Promise<Store> {
+    return this.#meters.createStore.time(() => super.createStore(id))
+  }
+
+  override deleteStore(id: StoreId): Promise<void> {
+    return this.#meters.deleteStore.time(() => super.deleteStore(id))
+  }
+
+  override listStores(): Promise<StoreId[]> {
+    return this.#meters.listStores.time(() => super.listStores())
+  }
+
+  protected wrap(store: Store): Store {
     return new MeteredStore(store, this.#meters)
-  }
-
-  store(id: StoreId): Store {
-    return new MeteredStore(this.#engine.store(id), this.#meters)
-  }
-
-  deleteStore(id: StoreId): Promise<void> {
-    return this.#meters.deleteStore.time(() => this.#engine.deleteStore(id))
-  }
-
-  listStores(): Promise<StoreId[]> {
-    return this.#meters.listStores.time(() => this.#engine.listStores())
-  }
-
-  close(): Promise<void> {
-    return this.#engine.close()
   }
 }
 

@@ -3,19 +3,8 @@
  * index's own store, so every write of the work can check it in its own transaction: `engine` does that for all stores
  * whose lease this process holds. Somebody who took an index over from a process that slept is never disturbed by it.
  */
-import type { MaybePromise } from '../../base/maybe-promise.ts'
-import type {
-  Engine,
-  Entry,
-  Range,
-  ReadTx,
-  ScanOptions,
-  Steps,
-  Store,
-  StoreId,
-  StoreSize,
-  WriteTx,
-} from '../../engine/engine.ts'
+import type { Engine, Steps, Store, StoreId, WriteTx } from '../../engine/engine.ts'
+import { WrappedEngine, WrappedStore } from '../../engine/wrapped-engine.ts'
 import { acquireLease, type Lease } from '../database/lease.ts'
 import { LEASE_KEY } from './index-keys.ts'
 
@@ -57,85 +46,33 @@ export class IndexLeases {
 
 type HeldBy = (id: StoreId) => Lease | undefined
 
-class FencedEngine implements Engine {
-  readonly #engine: Engine
+class FencedEngine extends WrappedEngine {
   readonly #heldBy: HeldBy
 
   constructor(engine: Engine, heldBy: HeldBy) {
-    this.#engine = engine
+    super(engine)
     this.#heldBy = heldBy
   }
 
-  get name(): string {
-    return this.#engine.name
-  }
-
-  get limits(): Engine['limits'] {
-    return this.#engine.limits
-  }
-
-  get supports(): Engine['supports'] {
-    return this.#engine.supports
-  }
-
-  async createStore(id: StoreId): Promise<Store> {
-    return new FencedStore(await this.#engine.createStore(id), this.#heldBy)
-  }
-
-  store(id: StoreId): Store {
-    return new FencedStore(this.#engine.store(id), this.#heldBy)
-  }
-
-  deleteStore(id: StoreId): Promise<void> {
-    return this.#engine.deleteStore(id)
-  }
-
-  listStores(): Promise<StoreId[]> {
-    return this.#engine.listStores()
-  }
-
-  close(): Promise<void> {
-    return this.#engine.close()
+  protected wrap(store: Store): Store {
+    return new FencedStore(store, this.#heldBy)
   }
 }
 
-class FencedStore implements Store {
-  readonly id: StoreId
-  readonly #store: Store
+class FencedStore extends WrappedStore {
   readonly #heldBy: HeldBy
 
   constructor(store: Store, heldBy: HeldBy) {
-    this.id = store.id
-    this.#store = store
+    super(store)
     this.#heldBy = heldBy
   }
 
-  get(key: Uint8Array): ReturnType<Store['get']> {
-    return this.#store.get(key)
-  }
-
-  read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
-    return this.#store.read(work)
-  }
-
-  write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T> {
+  override write<T>(work: (tx: WriteTx) => Steps<T>): Promise<T> {
     const lease = this.#heldBy(this.id)
-    if (lease === undefined) return this.#store.write(work)
-    return this.#store.write(function* (tx) {
+    if (lease === undefined) return super.write(work)
+    return super.write(function* (tx) {
       yield* lease.fence(tx)
       return yield* work(tx)
     })
-  }
-
-  scan(range: Range, options?: ScanOptions): AsyncIterable<Entry[]> {
-    return this.#store.scan(range, options)
-  }
-
-  size(): Promise<StoreSize> {
-    return this.#store.size()
-  }
-
-  compact(progress?: (done: number, total: number) => void): Promise<void> {
-    return this.#store.compact(progress)
   }
 }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { after, describe, it } from 'node:test'
+import { IndexLeases } from '../../../src/core/indexing/index-leases.ts'
 import { CheckedEngine } from '../../../src/engine/checked-engine.ts'
 import { EmbeddedEngine } from '../../../src/engine/embedded/embedded-engine.ts'
 import type { Engine } from '../../../src/engine/engine.ts'
@@ -32,6 +33,7 @@ const engines: Readonly<Record<string, OpenOn>> = {
   'embedded with one open file': folder => EmbeddedEngine.open({ folder, openStoresMax: 1 }),
   'checked embedded': async folder => new CheckedEngine(await EmbeddedEngine.open({ folder })),
   'checked memory': async () => new CheckedEngine(new MemoryEngine()),
+  'fenced memory': async () => new IndexLeases(new MemoryEngine()).engine,
   'metered memory': async () => new MeteredEngine(new MemoryEngine()),
   'metered checked embedded': async folder =>
     new MeteredEngine(new CheckedEngine(await EmbeddedEngine.open({ folder }))),
