@@ -3,7 +3,11 @@
  * each as the parts that sum it up. A group inside one block is a slice of that block; a longer one
  * comes from the reductions in the tree, so groups cost by their number and not by their rows.
  * Batches and resuming as in scan-rows.ts; every group is read from one state of the store.
+ *
+ * Where to go on is what `groupOf` says. Bounds that do not hold the key they were made of would lead back, and the scan
+ * round in a circle: they are a failed assertion here.
  */
+import { assert } from '../../base/assert.ts'
 import type { Steps } from '../../engine/engine.ts'
 import type { TreeRoot } from './index-tree.ts'
 import type { NodeReader } from './node-store.ts'
@@ -45,7 +49,8 @@ export function* readGroupBatch(
   const groupsMax = options.batchGroupsMax ?? BATCH_GROUPS_MAX
   let at: ScanPosition | undefined = position
   for (let seen = 0; at !== undefined && seen < groupsMax; seen++) {
-    const found: FoundGroup | undefined = yield* walk.next(at.bounds, at.skip === 0)
+    const isEdge = seen === 0 || seen === groupsMax - 1
+    const found: FoundGroup | undefined = yield* walk.next(at.bounds, at.skip === 0, isEdge)
     if (found === undefined) {
       at = nextRange(options, at)
       walk.forget()
@@ -94,13 +99,17 @@ class GroupWalk {
     this.#row = undefined
   }
 
-  *next(bounds: PlaceRange, wantsParts: boolean): Steps<FoundGroup | undefined> {
+  *next(bounds: PlaceRange, wantsParts: boolean, isEdge: boolean): Steps<FoundGroup | undefined> {
     return this.#options.reverse
-      ? yield* this.#previousGroup(bounds, wantsParts)
-      : yield* this.#nextGroup(bounds, wantsParts)
+      ? yield* this.#previousGroup(bounds, wantsParts, isEdge)
+      : yield* this.#nextGroup(bounds, wantsParts, isEdge)
   }
 
-  *#nextGroup({ lower, upper }: PlaceRange, wantsParts: boolean): Steps<FoundGroup | undefined> {
+  *#nextGroup(
+    { lower, upper }: PlaceRange,
+    wantsParts: boolean,
+    isEdge: boolean,
+  ): Steps<FoundGroup | undefined> {
     const { order } = this.#nodes.tree
     let row: number =
       this.#row ??
@@ -112,8 +121,10 @@ class GroupWalk {
     const { block } = this.#cursor
     if (upper !== undefined && order.compare(block, row, upper) >= 0) return undefined
     const group = this.#options.groupOf(block.keyText(row))
+    if (isEdge) this.#assertInside(group, block, row)
     const end = least(group.upper, upper)
     const to = this.#endInBlock(block, row, end)
+    assert(to > row, OUTSIDE)
     const separator = this.#cursor.upperSeparator()
     const rest = { lower: end, upper }
     if (to < block.count || separator === undefined || Buffer.compare(separator, end) >= 0) {
@@ -123,6 +134,7 @@ class GroupWalk {
         rest,
       }
     }
+    if (!isEdge) this.#assertInside(group, block, row)
     this.#row = undefined
     const start = lower === undefined ? group.lower : greatest(group.lower, lower)
     const parts = wantsParts ? yield* partsBetween(this.#nodes, this.#root, start, end) : []
@@ -132,6 +144,7 @@ class GroupWalk {
   *#previousGroup(
     { lower, upper }: PlaceRange,
     wantsParts: boolean,
+    isEdge: boolean,
   ): Steps<FoundGroup | undefined> {
     const { order } = this.#nodes.tree
     const to = yield* this.#rowBefore(upper)
@@ -140,17 +153,30 @@ class GroupWalk {
     const last = to - 1
     if (lower !== undefined && order.compare(block, last, lower) < 0) return undefined
     const group = this.#options.groupOf(block.keyText(last))
+    if (isEdge) this.#assertInside(group, block, last)
     const start = lower === undefined ? group.lower : greatest(group.lower, lower)
     const from = this.#startInBlock(block, last, start)
+    assert(from < to, OUTSIDE)
     const rest = { lower, upper: start }
     if (from > 0 || Buffer.compare(this.#cursor.lowerSeparator(), start) < 0) {
       this.#row = from
       return { group: { keyText: group.keyText, parts: [{ rows: { block, from, to } }] }, rest }
     }
+    if (!isEdge) this.#assertInside(group, block, last)
     this.#row = undefined
     const end = least(group.upper, upper)
     const parts = wantsParts ? yield* partsBetween(this.#nodes, this.#root, start, end) : []
     return { group: { keyText: group.keyText, parts }, rest }
+  }
+
+  /**
+   * Takes the sort key of a row, which is dear. So it is asked where the walk goes by the bounds next, to another block
+   * or batch, and of the first group, which shows a mistake in all of them before anything is answered.
+   */
+  #assertInside({ lower, upper }: GroupBounds, block: RowBlock, row: number): void {
+    const { order } = this.#nodes.tree
+    assert(order.compare(block, row, lower) >= 0, OUTSIDE)
+    assert(order.compare(block, row, upper) < 0, OUTSIDE)
   }
 
   /** The row after the last one before `upper`, never 0; undefined when there is none. */
@@ -198,6 +224,7 @@ const least = (one: Buffer, other: Buffer | undefined): Buffer =>
 const greatest = (one: Buffer, other: Buffer): Buffer =>
   Buffer.compare(other, one) > 0 ? other : one
 
+const OUTSIDE = 'a row lies within the bounds of its group'
 const BATCH_GROUPS_MAX = 512
 /** So many neighbours are looked at one by one before a binary search. */
 const LINEAR_MAX = 32
