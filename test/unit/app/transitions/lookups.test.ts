@@ -1,12 +1,16 @@
 /** Look-ups say what the views would say that moment, whether their index has come that far or not. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { DocumentDatabase } from '../../../../src/app/documents/document-database.ts'
+import {
+  DocumentDatabase,
+  type IndexedRows,
+} from '../../../../src/app/documents/document-database.ts'
 import {
   LOOKUP_VIEWS,
   type LookupView,
   lookupDesign,
 } from '../../../../src/app/install/designs/lookup-design.ts'
+import { BatchDatabase } from '../../../../src/app/transitions/batch-database.ts'
 import { Lookups } from '../../../../src/app/transitions/lookups.ts'
 import { startApplication, type TestApplication } from '../../../support/application.ts'
 
@@ -32,6 +36,18 @@ const ODD: readonly Record<string, unknown>[] = [
 ]
 const KEYS = ['+1', 1, { a: 1 }, '10001', 10001, ['shortcode', '10001'], ['external', 'ABC']]
 const TEXTS = KEYS.map(key => JSON.stringify(key))
+
+/** Remembers how its indexes were asked. */
+class WatchedDatabase extends DocumentDatabase {
+  updates: string[] = []
+
+  override indexedRows(
+    ...[design, view, query]: Parameters<DocumentDatabase['indexedRows']>
+  ): Promise<IndexedRows> {
+    this.updates.push(query.update)
+    return super.indexedRows(design, view, query)
+  }
+}
 
 describe('look-ups', () => {
   let test: TestApplication
@@ -131,9 +147,10 @@ describe('look-ups', () => {
     assert.deepEqual((await looked()).contacts_by_phone?.['"+1"'], ['a', 'throws', 'ä'])
   })
 
+  const many = (from: number, count: number) =>
+    Array.from({ length: count }, (_, n) => ({ _id: `many-${from + n}`, type: 'person' }))
+
   it('have the index brought up when it is far behind, and wait when it is too far', async () => {
-    const many = (from: number, count: number) =>
-      Array.from({ length: count }, (_, n) => ({ _id: `many-${from + n}`, type: 'person' }))
     const seq = await indexSeq()
     await write([...many(0, 300), ...ODD])
     const found = await looked()
@@ -153,5 +170,89 @@ describe('look-ups', () => {
       [...rows.values()].map(those => those.map(({ id }) => id)),
       [['long']],
     )
+  })
+
+  it('give ids in the order of their bytes', async () => {
+    const ids = ['\u{1f600}', '\ufb00', 'z']
+    await write(ids.map(_id => ({ _id, type: 'person', phone: '+1' })))
+    assert.deepEqual((await looked()).contacts_by_phone?.['"+1"'], [...ids].reverse())
+    assert.deepEqual(await looked(), await viewed())
+  })
+
+  it('are what a batch asks, and no larger index', async () => {
+    await write(ODD)
+    assert.ok(test.server.application !== undefined)
+    const batch = new BatchDatabase(test.server.application.server, NAME, lookups)
+    // There is no such design document here.
+    const rows = await batch.allRows(`${NAME}-client`, 'contacts_by_phone', { keys: ['+1'] })
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      ['a', 'b', 'throws', 'ä'],
+    )
+  })
+
+  describe('ask for the index', () => {
+    let watched: WatchedDatabase
+    let asking: Lookups
+    beforeEach(() => {
+      assert.ok(test.server.application !== undefined)
+      watched = new WatchedDatabase(test.server.application.server, NAME)
+      asking = new Lookups(watched)
+    })
+
+    /** How one question asked for it. */
+    async function asked(): Promise<string[]> {
+      watched.updates = []
+      await asking.rows('contacts_by_phone', ['"+1"'])
+      return watched.updates
+    }
+
+    it('as it is while it is a little behind', async () => {
+      await write(many(0, 200))
+      assert.deepEqual([await asked(), await asked()], [['false'], ['false']])
+    })
+
+    it('to be brought up once for many changes', async () => {
+      await write(many(0, 300))
+      assert.deepEqual([await asked(), await asked()], [['lazy'], ['false']])
+      await write(many(300, 100))
+      assert.deepEqual(await asked(), ['false'])
+    })
+
+    it('as it is when others had it brought up', async () => {
+      await write(many(0, 300))
+      await asked()
+      await write(many(300, 200))
+      await indexed('contacts_by_phone')
+      assert.deepEqual(await asked(), ['false'])
+      await write(many(500, 100))
+      assert.deepEqual(await asked(), ['false'], '300 after it was asked for, and 100 behind')
+    })
+
+    it('and wait when it is too far behind', async () => {
+      for (const from of [0, 900]) await write(many(from, 900))
+      assert.deepEqual(await asked(), ['lazy', 'true'])
+      assert.deepEqual(await asked(), ['false'])
+    })
+
+    it('and wait when there is none', async () => {
+      const { views } = lookupDesign(NAME)
+      const [one] = await data.getMany([`_design/${DESIGN}`])
+      assert.ok(one !== undefined)
+      const map = 'function (doc) { emit(doc.phone, 1) }'
+      await data.put({ ...one, views: { ...views, contacts_by_phone: { map } } })
+      assert.deepEqual(await asked(), ['false', 'true'])
+    })
+
+    it('of a database made anew as of any other', async () => {
+      await write(many(0, 700))
+      await asked()
+      await test.ask('DELETE', `/${NAME}`)
+      assert.equal((await test.ask('PUT', `/${NAME}`)).status, 201)
+      await data.put({ _id: `_design/${DESIGN}`, views: lookupDesign(NAME).views })
+      await indexed('contacts_by_phone')
+      await write(many(0, 500))
+      assert.deepEqual(await asked(), ['lazy'])
+    })
   })
 })
