@@ -88,6 +88,7 @@ export class WorkerTree {
     cluster.setupPrimary({
       exec: fileURLToPath(new URL(`../main${EXTENSION}`, import.meta.url)),
       args: [],
+      execArgv: [...process.execArgv, ...PRELOAD],
     })
     const first = await this.#startFirst()
     const others = Array.from({ length: this.#parts.workerCount - 1 }, () => this.#fork('worker'))
@@ -268,3 +269,8 @@ export class WorkerTree {
 
 /** Running from sources (tests) or from the build. */
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
+/** What cannot be loaded from sources: nothing that reads TypeScript is there so early. */
+const PRELOAD =
+  EXTENSION === '.ts'
+    ? []
+    : ['--require', fileURLToPath(new URL('leave-with-primary.cjs', import.meta.url))]
