@@ -10,6 +10,7 @@
  */
 import { loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PLAIN_FORMS, programmeSettings, text } from '../test/support/programme-settings.ts'
 import { runServer } from './run-server.ts'
 
 const option = (name: string, otherwise: number): number => {
@@ -22,55 +23,27 @@ const SINGLES = option('singles', 1500)
 const BULK = 100
 const CONNECTIONS = 16
 
-const text = (content: string) => [{ locale: 'en', content }]
 const SETTINGS = {
-  forms: {
-    P: { meta: { code: 'P' }, fields: { patient_name: { type: 'string', labels: {} } } },
-    V: { meta: { code: 'V' }, fields: { patient_id: { type: 'string', labels: {} } } },
-  },
-  transitions: {
-    update_clinics: true,
-    update_sent_by: true,
-    registration: true,
-    accept_patient_reports: true,
-    generate_shortcode_on_contacts: true,
-    default_responses: true,
-    muting: true,
-    death_reporting: true,
-  },
-  default_responses: { start_date: '2020-01-01' },
+  ...programmeSettings({
+    forms: PLAIN_FORMS,
+    registration: {
+      form: 'P',
+      validations: { list: [{ property: 'patient_name', rule: 'lenMin(3) && lenMax(40)' }] },
+    },
+    answer: '{{patient_name}} is {{patient_id}}',
+    schedule: 'Visits',
+    reminders: [7, 14, 21, 28].map(days => ({
+      group: days,
+      offset: `${days} days`,
+      message: text(`Visit {{patient_name}} on day ${days}`),
+    })),
+    visitForms: ['V'],
+    visit: { silence_for: '8 days' },
+    thanks: 'Thanks for {{patient_name}}',
+    transitions: { muting: true, death_reporting: true },
+  }),
   death_reporting: { mark_deceased_forms: ['D'] },
   muting: { mute_forms: ['M'], unmute_forms: ['U'] },
-  registrations: [
-    {
-      form: 'P',
-      events: [
-        { name: 'on_create', trigger: 'add_patient' },
-        { name: 'on_create', trigger: 'assign_schedule', params: 'Visits' },
-      ],
-      validations: { list: [{ property: 'patient_name', rule: 'lenMin(3) && lenMax(40)' }] },
-      messages: [{ message: text('{{patient_name}} is {{patient_id}}'), recipient: 'from' }],
-    },
-  ],
-  schedules: [
-    {
-      name: 'Visits',
-      messages: [7, 14, 21, 28].map(days => ({
-        group: days,
-        offset: `${days} days`,
-        message: text(`Visit {{patient_name}} on day ${days}`),
-        recipient: 'reporting_unit',
-      })),
-    },
-  ],
-  patient_reports: [
-    {
-      form: 'V',
-      silence_type: 'Visits',
-      silence_for: '8 days',
-      messages: [{ event_type: 'report_accepted', message: text('Thanks for {{patient_name}}') }],
-    },
-  ],
 }
 
 const server = await runServer({

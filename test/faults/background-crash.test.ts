@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PLAIN_FORMS, programmeSettings, text } from '../support/programme-settings.ts'
 import { childrenOf } from '../support/server-children.ts'
 import { type RunningServer, startProcess } from '../support/start-process.ts'
 
@@ -33,48 +34,18 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, json: (await response.json()) as Record<string, unknown> }
 }
 
-const text = (content: string) => [{ locale: 'en', content }]
-const SETTINGS = {
-  forms: {
-    P: { meta: { code: 'P' }, fields: { patient_name: { type: 'string', labels: {} } } },
-    V: { meta: { code: 'V' }, fields: { patient_id: { type: 'string', labels: {} } } },
-  },
-  transitions: {
-    update_clinics: true,
-    update_sent_by: true,
-    registration: true,
-    accept_patient_reports: true,
-    generate_shortcode_on_contacts: true,
-    default_responses: true,
-  },
-  default_responses: { start_date: '2020-01-01' },
-  registrations: [
-    {
-      form: 'P',
-      events: [
-        { name: 'on_create', trigger: 'add_patient' },
-        { name: 'on_create', trigger: 'assign_schedule', params: 'Visits' },
-      ],
-      messages: [{ message: text('{{patient_name}} is {{patient_id}}'), recipient: 'from' }],
-    },
+const SETTINGS = programmeSettings({
+  forms: PLAIN_FORMS,
+  registration: { form: 'P' },
+  answer: '{{patient_name}} is {{patient_id}}',
+  schedule: 'Visits',
+  reminders: [
+    { group: 1, offset: '7 days', message: text('one') },
+    { group: 2, offset: '17 days', message: text('two') },
   ],
-  schedules: [
-    {
-      name: 'Visits',
-      messages: [
-        { group: 1, offset: '7 days', message: text('one'), recipient: 'reporting_unit' },
-        { group: 2, offset: '17 days', message: text('two'), recipient: 'reporting_unit' },
-      ],
-    },
-  ],
-  patient_reports: [
-    {
-      form: 'V',
-      silence_type: 'Visits',
-      messages: [{ event_type: 'report_accepted', message: text('thanks') }],
-    },
-  ],
-}
+  visitForms: ['V'],
+  thanks: 'thanks',
+})
 
 const ROUNDS = 15
 

@@ -7,15 +7,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Json, type Programme, startProgramme } from '../support/programme.ts'
+import { programmeSettings, text } from '../support/programme-settings.ts'
 import { until } from '../support/replication-pair.ts'
 import { formDocument, xform } from '../support/xforms.ts'
 
 const DAY = 86_400_000
 const ANNA = '+12025550101'
 const BERTA = '+12025550102'
-const text = (content: string) => [{ locale: 'en', content }]
 
-const SETTINGS = {
+const SETTINGS = programmeSettings({
   forms: {
     REG: {
       meta: { code: 'REG', label: 'Registration' },
@@ -29,57 +29,24 @@ const SETTINGS = {
       fields: { patient_id: { type: 'string', labels: { tiny: 'pid' } } },
     },
   },
-  transitions: {
-    update_clinics: true,
-    update_sent_by: true,
-    registration: true,
-    accept_patient_reports: true,
-    generate_shortcode_on_contacts: true,
-    default_responses: true,
+  registration: {
+    form: 'REG',
+    validations: {
+      list: [
+        { property: 'lmp', rule: 'optional || between(0, 42)', message: text('Check the weeks.') },
+      ],
+    },
   },
-  default_responses: { start_date: '2020-01-01' },
-  registrations: [
-    {
-      form: 'REG',
-      events: [
-        { name: 'on_create', trigger: 'add_patient' },
-        { name: 'on_create', trigger: 'assign_schedule', params: 'Check-ups' },
-      ],
-      validations: {
-        list: [
-          {
-            property: 'lmp',
-            rule: 'optional || between(0, 42)',
-            message: text('Check the weeks.'),
-          },
-        ],
-      },
-      messages: [
-        { message: text('{{patient_name}} has the id {{patient_id}}.'), recipient: 'from' },
-      ],
-    },
+  answer: '{{patient_name}} has the id {{patient_id}}.',
+  schedule: 'Check-ups',
+  reminders: [
+    { group: 1, offset: '7 days', translation_key: 'checkup.due' },
+    { group: 2, offset: '30 days', message: text('One month') },
   ],
-  schedules: [
-    {
-      name: 'Check-ups',
-      messages: [
-        {
-          group: 1,
-          offset: '7 days',
-          translation_key: 'checkup.due',
-          recipient: 'reporting_unit',
-        },
-        { group: 2, offset: '30 days', message: text('One month'), recipient: 'reporting_unit' },
-      ],
-    },
-  ],
-  patient_reports: ['VIS', 'visit'].map(form => ({
-    form,
-    silence_type: 'Check-ups',
-    silence_for: '10 days',
-    messages: [{ event_type: 'report_accepted', message: text('Thank you for {{patient_name}}.') }],
-  })),
-}
+  visitForms: ['VIS', 'visit'],
+  visit: { silence_for: '10 days' },
+  thanks: 'Thank you for {{patient_name}}.',
+})
 
 interface Outgoing {
   readonly id: string
