@@ -4,9 +4,8 @@
  * Node itself writes to the pipe between them before the first module of ours runs, and a pipe that nobody reads any more
  * would be an error nobody hears, told with a stack. So this cannot be a module like the others: those come too late.
  *
- * Nor may it end as processes do: Node waits for its threads then, and one of those may be writing and wait for us. It
- * would stay for ever, with the store locked for the server that is started next. Killed, it lets go of everything;
- * whatever it has acknowledged is on disk.
+ * Nor may it end as processes do: Node waits for its threads then, and one of those may be in the middle of a write and
+ * wait for us, for ever. Killed, it lets go of everything; whatever it has acknowledged is on disk.
  */
 const GONE: readonly unknown[] = ['EPIPE', 'ECONNRESET', 'ERR_IPC_CHANNEL_CLOSED']
 

@@ -1,6 +1,6 @@
 /**
- * Bounds of groups that do not hold the rows they were made of. Those of a partitioned view did once, for want of the
- * partition before the sort key; a scan must fail then instead of going round for ever.
+ * Bounds of groups that do not hold the rows they were made of, as those of a partitioned view would be without the
+ * partition before the sort key. A scan must fail then instead of going round for ever.
  */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
