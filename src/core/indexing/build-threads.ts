@@ -100,7 +100,8 @@ class BuildThread {
     })
     // Whoever starts it hears of a failure; until then it is nobody's.
     this.ready.catch(() => {})
-    this.#worker = new Worker(program)
+    // What the process was started with is not for its threads.
+    this.#worker = new Worker(program, { execArgv: [] })
     this.#worker.on('message', (message: FromThread) => this.#hear(message))
     this.#worker.on('error', thrown => this.#fail(thrown))
     this.#worker.on('exit', () => this.#fail(new Error('A thread of the build has ended.')))
