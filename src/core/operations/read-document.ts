@@ -101,6 +101,12 @@ export async function openRevisions(
   wanted: 'all' | readonly Revision[],
   options: OpenOptions,
 ): Promise<OpenedRevision[] | undefined> {
+  if (wanted === 'all') {
+    // mostly there is one leaf or no document: that takes a get and no transaction
+    const document = await loadDocument(database, id)
+    if (document === undefined) return undefined
+    if (!document.conflicted) return [winnerOpened(document, options)]
+  }
   return database.store.read(tx => openRevisionsIn(tx, id, wanted, options))
 }
 
@@ -116,7 +122,7 @@ export function* openRevisionsIn(
   }
   const document = decodeDocument(bytes, id)
   if (!document.conflicted && isWinnerOnly(document, wanted)) {
-    return [{ ok: viewOfWinner(document, { revs: options.revs === true }) }]
+    return [winnerOpened(document, options)]
   }
   const tree = decodeTree(document.tree)
   const { found, lost } = select(tree, wanted, options.latest === true)
@@ -132,6 +138,10 @@ export function* openRevisionsIn(
   }
   return [...opened, ...[...bodiless, ...lost].map(rev => ({ missing: rev }))]
 }
+
+const winnerOpened = (document: StoredDocument, options: OpenOptions): OpenedRevision => ({
+  ok: viewOfWinner(document, { revs: options.revs === true }),
+})
 
 /** The usual case, for which the tree need not be read. */
 const isWinnerOnly = (document: StoredDocument, wanted: 'all' | readonly Revision[]): boolean =>
