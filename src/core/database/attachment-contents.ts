@@ -307,6 +307,26 @@ export function* findContent(tx: ReadTx, sha256: Buffer): Steps<ContentRecord | 
   return bytes === undefined ? undefined : decodeContent(bytes)
 }
 
+/** All stored bytes at once, from the state that `tx` sees. For few: they are all in memory. */
+export function* readWhole(tx: ReadTx, content: ContentRecord): Steps<Buffer> {
+  const keys: Buffer[] = []
+  for (let at = 0; at < content.bytes; at += CHUNK_BYTES) {
+    keys.push(chunkKey(content.number, keys.length))
+  }
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for (const chunk of yield* tx.getMany(keys)) {
+    if (chunk !== undefined) chunks.push(chunk)
+    bytes += chunk?.length ?? 0
+  }
+  if (bytes !== content.bytes) throw chunksMissing()
+  const [first] = chunks
+  return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)
+}
+
+const chunksMissing = (): Failure =>
+  new Failure('storage_corrupt', { reason: 'attachment chunks are missing' })
+
 /** The stored bytes from `start` up to `end`, at the reader's pace. */
 export async function* readContent(
   store: Store,
@@ -326,7 +346,7 @@ export async function* readContent(
       if (to > from) yield value.subarray(from, to)
     }
   }
-  if (at < end) throw new Failure('storage_corrupt', { reason: 'attachment chunks are missing' })
+  if (at < end) throw chunksMissing()
 }
 
 const encodeContent = (record: ContentRecord): Buffer =>

@@ -79,8 +79,10 @@ import {
   type ByteSpan,
   plainBytes,
   plainLength,
+  plainWhole,
   readAttachment,
   storedBytes,
+  storedWhole,
 } from './read-attachment.ts'
 import {
   type DocumentView,
@@ -222,8 +224,16 @@ export class PlainDatabaseOperations implements DatabaseOperations {
     return storedBytes(this.database, attachment, span)
   }
 
+  storedWhole(attachment: StoredAttachment): MaybePromise<Buffer | undefined> {
+    return storedWhole(this.database, attachment)
+  }
+
   plainBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer> {
     return plainBytes(this.database, attachment, span)
+  }
+
+  plainWhole(attachment: StoredAttachment): MaybePromise<Buffer | undefined> {
+    return plainWhole(this.database, attachment)
   }
 
   plainLength(attachment: StoredAttachment): Promise<number> {

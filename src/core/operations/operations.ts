@@ -191,8 +191,12 @@ export interface DatabaseOperations {
   readAttachment(id: string, name: string, rev?: Revision): Promise<AttachmentView>
   /** The bytes as they are stored. */
   storedBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer>
+  /** The same all at once; undefined when they are too many for that. */
+  storedWhole(attachment: StoredAttachment): MaybePromise<Buffer | undefined>
   /** The plain content, unpacked on the way. */
   plainBytes(attachment: StoredAttachment, span?: ByteSpan): AsyncIterable<Buffer>
+  /** The same all at once; undefined when it is too much for that. */
+  plainWhole(attachment: StoredAttachment): MaybePromise<Buffer | undefined>
   /** Of the plain content, counted where nobody knows it. */
   plainLength(attachment: StoredAttachment): Promise<number>
   /**

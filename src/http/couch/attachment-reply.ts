@@ -37,12 +37,15 @@ export async function attachmentReply(
   const ranges = await wantedRanges(exchange, attachment)
   if (ranges !== undefined) return rangesReply(exchange, attachment, ranges, headers)
   headers.push('Content-Type', attachment.contentType)
+  const isHead = request.method === 'HEAD'
   if (isPacked && acceptsGzip(request)) {
     headers.push('Content-Encoding', 'gzip')
     const lengthBytes = attachment.encodedLength
-    return { status: 200, headers, body: database.storedBytes(attachment), lengthBytes }
+    const whole = isHead ? undefined : await database.storedWhole(attachment)
+    return { status: 200, headers, body: whole ?? database.storedBytes(attachment), lengthBytes }
   }
-  const body = database.plainBytes(attachment)
+  const whole = isHead ? undefined : await database.plainWhole(attachment)
+  const body = whole ?? database.plainBytes(attachment)
   if (!isLengthKnown(attachment)) return { status: 200, headers, body }
   return { status: 200, headers, body, lengthBytes: attachment.length }
 }

@@ -10,6 +10,7 @@ import {
   INLINE_BYTES_MAX,
   inlineContent,
   readContent,
+  readWhole,
   sweepUploads,
   type UploadedContent,
   uploadContent,
@@ -177,6 +178,10 @@ describe(`attachment contents (seed ${seed})`, () => {
       async () => {
         for await (const _ of readContent(store, content));
       },
+      thrown => isFailure(thrown, 'storage_corrupt'),
+    )
+    await assert.rejects(
+      async () => store.read(tx => readWhole(tx, content)),
       thrown => isFailure(thrown, 'storage_corrupt'),
     )
   })

@@ -97,6 +97,24 @@ for (const dialect of ['spec', 'couchdb'] as const) {
       assert.equal(refused.text, text)
     })
 
+    it('are decoded at once and piece by piece alike, and have a head without being read', async () => {
+      for (const length of [0, 1, 65_535, 65_536, 65_537, 300_000]) {
+        const text = 'some words and '.repeat(20_000).slice(0, length)
+        await put(`t${length}/a.txt`, text, TEXT)
+        const plain = await server.ask('GET', `/db/t${length}/a.txt`)
+        assert.ok(plain.bytes.equals(Buffer.from(text)), `${length} bytes`)
+        assert.equal(plain.headers['content-encoding'], undefined)
+        const headers = { 'Accept-Encoding': 'gzip' }
+        const packed = await server.ask('GET', `/db/t${length}/a.txt`, { headers })
+        assert.ok(gunzipSync(packed.bytes).equals(Buffer.from(text)))
+        for (const [sent, got] of [[{}, plain] as const, [headers, packed] as const]) {
+          const head = await server.ask('HEAD', `/db/t${length}/a.txt`, { headers: sent })
+          assert.equal(head.headers['content-length'], String(got.bytes.length))
+          assert.equal(got.headers['content-length'], String(got.bytes.length))
+        }
+      }
+    })
+
     it('keep gzip that was sent as it is', async () => {
       const packed = gzipSync('hello')
       await put('d/a.txt', packed, { ...TEXT, 'Content-Encoding': 'gzip' })

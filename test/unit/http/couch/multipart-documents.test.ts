@@ -120,6 +120,17 @@ describe('multipart documents', () => {
     assert.equal((await server.ask('GET', '/db/d/t')).text, 'hello'.repeat(100))
   })
 
+  it('that lie about their plain length are not unpacked', async () => {
+    const packed = gzipSync('hello'.repeat(100))
+    for (const length of [499, 501, 0]) {
+      const attachment = { follows: true, encoding: 'gzip', length, encoded_length: packed.length }
+      const document = { _attachments: { t: attachment } }
+      const written = await put(`/db/d${length}`, related(document, [packed]))
+      assert.equal(written.status, 201, written.text)
+      assert.equal((await server.ask('GET', `/db/d${length}/t`)).status, 406)
+    }
+  })
+
   it('that are wrong are refused and leave nothing behind', async () => {
     const cases: [string, Buffer][] = [
       ['shorter', related({ _attachments: { a: follows(LARGE.length + 1) } }, [LARGE])],
