@@ -107,13 +107,18 @@ class BuildThread {
     this.#worker.on('exit', () => this.#fail(new Error('A thread of the build has ended.')))
   }
 
-  run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
+  async run(plan: TaskPlan, port: TaskPort): Promise<LatestDocuments> {
     assert(this.#current === undefined, 'a thread has one task at a time')
-    return new Promise((resolve, reject) => {
-      this.#current = { port, resolve, reject }
-      if (this.#failure !== undefined) this.#fail(this.#failure)
-      else this.#say({ kind: 'start', plan, ahead: PIECES_AHEAD })
-    })
+    try {
+      return await new Promise<LatestDocuments>((resolve, reject) => {
+        this.#current = { port, resolve, reject }
+        if (this.#failure !== undefined) this.#fail(this.#failure)
+        else this.#say({ kind: 'start', plan, ahead: PIECES_AHEAD })
+      })
+    } finally {
+      // Also of a task that failed: what was begun with its pieces is done when its run is.
+      await this.#taking
+    }
   }
 
   async close(): Promise<void> {

@@ -51,7 +51,10 @@ export class LocalTasks implements TaskRunner {
   async close(): Promise<void> {}
 }
 
-/** Runs works by turns, as many at once as the runner has room for; after a failure none is begun. */
+/**
+ * Runs works by turns, as many at once as there is room for. After a failure none is begun, and those under way are
+ * waited for: nothing they write may come after what the next build writes under the same numbers.
+ */
 export async function runAll(
   width: number,
   works: readonly (() => Promise<void>)[],
@@ -65,5 +68,7 @@ export async function runAll(
       throw thrown
     }
   }
-  await Promise.all(Array.from({ length: Math.min(width, works.length) }, line))
+  const lines = Array.from({ length: Math.min(width, works.length) }, line)
+  const failed = (await Promise.allSettled(lines)).find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') throw failed.reason
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
 import { Log } from '../../../../src/base/log.ts'
 import { BlockIndex } from '../../../../src/core/indexing/block-index.ts'
@@ -217,4 +218,30 @@ test('a store that fails fails the build, and no thread is left', async () => {
     started[0]?.run({ kind: 'merge', tree: REFERENCES, runs: [] }, {}) ?? Promise.resolve(),
     /ended|full/,
   )
+})
+
+test('a task that failed has ended when all that was begun with its pieces has', async () => {
+  const program = `
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', () => {
+      const bytes = new ArrayBuffer(8)
+      parentPort.postMessage({ kind: 'stretches', chunk: bytes }, [bytes])
+      setTimeout(() => { throw new Error('no such luck') }, 20)
+    })
+    parentPort.postMessage({ kind: 'ready' })`
+  const mortal = new URL(`data:text/javascript,${encodeURIComponent(program)}`)
+  const log = new Log({ level: 'none', format: 'text', sink: { write: () => {} } })
+  const threads = await startThreads({ program: mortal, count: 1 }, log)
+  let isWritten = false
+  const write = async (): Promise<void> => {
+    await delay(200)
+    isWritten = true
+  }
+  const plan = { kind: 'merge', tree: REFERENCES, runs: [] } as const
+  await assert.rejects(
+    threads?.run(plan, { stretches: write }) ?? Promise.resolve(),
+    /no such luck/,
+  )
+  assert.equal(isWritten, true)
+  await threads?.close()
 })
