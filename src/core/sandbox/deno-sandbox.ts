@@ -158,15 +158,10 @@ export class DenoSandbox implements Sandbox {
     parts.push(Buffer.from('],"user":'), context.userContext)
     parts.push(Buffer.from(',"security":'), context.security, OBJECT_END)
     const operation = { op: 'validate', count: items.length, parts }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      plainFailure,
-      body =>
-        replyItems(body, items.length).map(item =>
-          item.ok ? undefined : validateFailure(parseThrown(item.text)),
-        ),
+    return this.#runDesign(design, operation, plainFailure, body =>
+      replyItems(body, items.length).map(item =>
+        item.ok ? undefined : validateFailure(parseThrown(item.text)),
+      ),
     )
   }
 
@@ -178,13 +173,7 @@ export class DenoSandbox implements Sandbox {
   ): Promise<readonly boolean[]> {
     const parts = [Buffer.from('{"req":'), request, ...docsParts(documents)]
     const operation = { op: 'filter', name, count: documents.length, parts }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      plainFailure,
-      body => passes(body, documents.length),
-    )
+    return this.#runDesign(design, operation, plainFailure, body => passes(body, documents.length))
   }
 
   async filterByView(
@@ -194,13 +183,7 @@ export class DenoSandbox implements Sandbox {
   ): Promise<readonly boolean[]> {
     const parts = [Buffer.from('{"req":null'), ...docsParts(documents)]
     const operation = { op: 'view-filter', name: view, count: documents.length, parts }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      plainFailure,
-      body => passes(body, documents.length),
-    )
+    return this.#runDesign(design, operation, plainFailure, body => passes(body, documents.length))
   }
 
   async show(
@@ -210,13 +193,7 @@ export class DenoSandbox implements Sandbox {
     request: Uint8Array,
   ): Promise<Buffer> {
     const operation = { op: 'show', name, count: 1, parts: callParts(document, request) }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      renderFailure,
-      body => body,
-    )
+    return this.#runDesign(design, operation, renderFailure, body => body)
   }
 
   async update(
@@ -226,27 +203,17 @@ export class DenoSandbox implements Sandbox {
     request: Uint8Array,
   ): Promise<UpdateResult> {
     const operation = { op: 'update', name, count: 1, parts: callParts(document, request) }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      renderFailure,
-      body => {
-        const [saved, response] = replyItems(body, 2) as [ReplyItem, ReplyItem]
-        const isNull = NULL.equals(saved.text)
-        return { document: isNull ? null : saved.text, response: response.text }
-      },
-    )
+    return this.#runDesign(design, operation, renderFailure, body => {
+      const [saved, response] = replyItems(body, 2) as [ReplyItem, ReplyItem]
+      const isNull = NULL.equals(saved.text)
+      return { document: isNull ? null : saved.text, response: response.text }
+    })
   }
 
   async rewrite(design: DesignSource, request: Uint8Array): Promise<Buffer | null> {
     const operation = { op: 'rewrite', count: 1, parts: callParts(null, request) }
-    return this.#run(
-      design,
-      () => design.document,
-      operation,
-      plainFailure,
-      body => (body.length === 0 ? null : body),
+    return this.#runDesign(design, operation, plainFailure, body =>
+      body.length === 0 ? null : body,
     )
   }
 
@@ -291,6 +258,16 @@ export class DenoSandbox implements Sandbox {
       const reply = await this.#ask(child, environment, operation)
       return believe(child, () => read(done(child, reply, failure)))
     })
+  }
+
+  /** The same in the environment of a whole design document. */
+  #runDesign<T>(
+    design: DesignSource,
+    operation: Operation,
+    failure: MakeFailure,
+    read: (body: Buffer) => T,
+  ): Promise<T> {
+    return this.#run(design, () => design.document, operation, failure, read)
   }
 
   async #withChild<T>(
