@@ -2,12 +2,13 @@
  * How fast are views? Builds a design document of four views over 100,000 documents (--quick: 20,000): each word of a
  * record in two forms, as search views of health deployments have it; a hierarchy; `_stats`; a reduce function in
  * JavaScript. Reads documents meanwhile, then asks the views. Goals are multiples of what CouchDB 3.5 did on a two-core
- * machine; on a busy one read the processor time.
+ * machine; on a busy one read the processor time and compare runs of the same pace.
  *
  *   node --import tsx bench/build-view.bench.ts [--quick]
  */
 import { loadavg } from 'node:os'
 import { requestBytes, runLoad } from './load.ts'
+import { machinePace } from './machine-pace.ts'
 import { type BenchServer, runServer } from './run-server.ts'
 
 const quick = process.argv.includes('--quick')
@@ -116,6 +117,7 @@ async function measureBuild(server: BenchServer, ids: readonly string[]): Promis
   await ask(server, 'GET', '/warm/_design/all/_view/stats')
   const idle = await reads(server, ids, DURATION_MS)
   await ask(server, 'PUT', '/bench/_design/all', JSON.stringify(DESIGN))
+  const before = await machinePace()
   const cpu = server.cpuMs()
   const startedMs = performance.now()
   let peak = 0
@@ -127,6 +129,7 @@ async function measureBuild(server: BenchServer, ids: readonly string[]): Promis
   clearInterval(watch)
   const seconds = (performance.now() - startedMs) / 1000
   const cpuUs = ((server.cpuMs() - cpu) * 1000) / DOCUMENTS
+  await printPace(before)
   const rows = await rowCount(server)
   print('build, documents', DOCUMENTS / seconds, GOALS.build)
   print('build, rows', rows / seconds, undefined)
@@ -219,12 +222,19 @@ async function measure(
   }
   // Code that has just been loaded is many times slower.
   await runLoad({ ...load, durationMs: WARM_MS })
+  const before = goal === undefined ? undefined : await machinePace()
   const cpu = server.cpuMs()
   const result = await runLoad({ ...load, durationMs: DURATION_MS })
   const cpuUs = ((server.cpuMs() - cpu) * 1000) / result.requestCount
+  if (before !== undefined) await printPace(before)
   print(label, result.perSecond, goal)
   const statuses = JSON.stringify(result.statuses)
   console.log(`  p50 ${result.latencyUs.p50} us, ${cpuUs.toFixed(0)} us CPU each, ${statuses}`)
+}
+
+async function printPace(before: number): Promise<void> {
+  const after = await machinePace()
+  console.log(`pace of the machine ${before.toFixed(0)} before, ${after.toFixed(0)} after:`)
 }
 
 function print(label: string, perSecond: number, goal: number | undefined): void {
