@@ -2,4 +2,4 @@
 import { register } from 'tsx/esm/api'
 
 register()
-await import('../../src/core/indexing/build-thread.ts')
+await import('../../src/core/indexing/first-build/build-thread.ts')

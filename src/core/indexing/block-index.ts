@@ -15,7 +15,9 @@ import { after, type MaybePromise } from '../../base/maybe-promise.ts'
 import { type Pull, pieces } from '../../base/pull.ts'
 import type { EngineLimits, Store } from '../../engine/engine.ts'
 import { BlockSize, type NodeBytes } from './block-size.ts'
-import { clearRuns, FirstBuild } from './first-build.ts'
+import { clearRuns, FirstBuild } from './first-build/first-build.ts'
+import { LocalTasks, type StartThreads } from './first-build/run-tasks.ts'
+import { decodeRunsOf } from './first-build/sorted-runs.ts'
 import { ALL_NODES, ALL_ROOTS, nodeKey, RUNS_OF_KEY, rootKey, STATE_KEY } from './index-keys.ts'
 import { EMPTY_TAG, type IndexLook, IndexLooks } from './index-looks.ts'
 import type { DocumentRows, IndexProgress } from './index-rows.ts'
@@ -43,7 +45,6 @@ import { planBatch } from './plan-batch.ts'
 import { type Reducer, reduceParts } from './reducer.ts'
 import type { RowSlice } from './row-block.ts'
 import type { RowOrder } from './row-order.ts'
-import { LocalTasks, type StartThreads } from './run-tasks.ts'
 import { type GroupBatch, type GroupScanOptions, readGroupBatch } from './scan-groups.ts'
 import {
   offsetFrom,
@@ -54,7 +55,6 @@ import {
   scanOffset,
   startOfScan,
 } from './scan-rows.ts'
-import { decodeRunsOf } from './sorted-runs.ts'
 import { partsBetween } from './tree-cursor.ts'
 import { type FinishedUpdate, finishUpdate, planUpdate, type UpdatePlan } from './tree-update.ts'
 

@@ -10,9 +10,9 @@ import { indexStoreId, scratchStoreId } from '../database/store-names.ts'
 import type { CachedDesign } from '../design/design-cache.ts'
 import type { DesignDocument } from '../document/design-document.ts'
 import { BlockIndex } from './block-index.ts'
+import type { StartThreads } from './first-build/run-tasks.ts'
 import type { IndexKind, IndexKindMaker } from './index-kind.ts'
 import { NodeCache } from './node-store.ts'
-import type { StartThreads } from './run-tasks.ts'
 
 export interface OpenIndex {
   readonly storeId: StoreId

@@ -3,7 +3,7 @@
  * references tell which documents these are, so their tree is merged first.
  */
 
-import { idBytes } from './row-order.ts'
+import { idBytes } from '../row-order.ts'
 import { RowPieces } from './row-pieces.ts'
 
 /** For documents that came more than once the number of the latest, by the latin1 text of the bytes of their ids. */

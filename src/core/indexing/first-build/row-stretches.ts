@@ -8,9 +8,9 @@
  * within the build, the lengths of id and value (seven bits a byte), and these as they stand in blocks. The number tells
  * rows of an older version of a document from newer ones.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
-import { appendVarint } from './byte-codec.ts'
-import { idBytes } from './row-order.ts'
+import { KeyWriter } from '../../../base/collate/key-writer.ts'
+import { appendVarint } from '../byte-codec.ts'
+import { idBytes } from '../row-order.ts'
 import type { RowPieces } from './row-pieces.ts'
 
 /** Version of this format: runs of another one are of no use. */

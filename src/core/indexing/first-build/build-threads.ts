@@ -7,8 +7,8 @@
  */
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { assert } from '../../base/assert.ts'
-import type { Log } from '../../base/log.ts'
+import { assert } from '../../../base/assert.ts'
+import type { Log } from '../../../base/log.ts'
 import type { TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
 import type { StartThreads, TaskPort, TaskRunner } from './run-tasks.ts'

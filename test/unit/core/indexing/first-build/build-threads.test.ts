@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openCollator } from '../../../../src/base/collate/collator.ts'
-import { Log } from '../../../../src/base/log.ts'
-import { BlockIndex } from '../../../../src/core/indexing/block-index.ts'
-import type { TaskTree } from '../../../../src/core/indexing/build-task.ts'
-import { type BuildThreads, startThreads } from '../../../../src/core/indexing/build-threads.ts'
-import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
-import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
-import type { Reducer } from '../../../../src/core/indexing/reducer.ts'
-import type { StartThreads } from '../../../../src/core/indexing/run-tasks.ts'
-import type { Store } from '../../../../src/engine/engine.ts'
-import { MemoryEngine } from '../../../../src/engine/memory/memory-engine.ts'
+import { openCollator } from '../../../../../src/base/collate/collator.ts'
+import { Log } from '../../../../../src/base/log.ts'
+import { BlockIndex } from '../../../../../src/core/indexing/block-index.ts'
+import type { TaskTree } from '../../../../../src/core/indexing/first-build/build-task.ts'
+import {
+  type BuildThreads,
+  startThreads,
+} from '../../../../../src/core/indexing/first-build/build-threads.ts'
+import type { StartThreads } from '../../../../../src/core/indexing/first-build/run-tasks.ts'
+import type { DocumentRows } from '../../../../../src/core/indexing/index-rows.ts'
+import { NodeCache } from '../../../../../src/core/indexing/node-store.ts'
+import type { Reducer } from '../../../../../src/core/indexing/reducer.ts'
+import type { Store } from '../../../../../src/engine/engine.ts'
+import { MemoryEngine } from '../../../../../src/engine/memory/memory-engine.ts'
 
 const collator = openCollator()
-const PROGRAM = new URL('../../../support/build-thread.mjs', import.meta.url)
+const PROGRAM = new URL('../../../../support/build-thread.mjs', import.meta.url)
 
 const counter: Reducer = {
   name: 'count',

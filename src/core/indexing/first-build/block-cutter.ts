@@ -2,11 +2,11 @@
  * Makes blocks, compressed and ready to be stored, of the rows of one tree that come in order. It knows no store and no
  * reducer, so that it can be at work in a thread of its own; what becomes of the blocks is `tree-builder.ts`'s matter.
  */
-import type { BlockSize } from './block-size.ts'
-import { BlockWriter } from './block-writer.ts'
-import { shortestSeparator } from './branch-node.ts'
-import type { RowFrame } from './row-block.ts'
-import type { RowOrder } from './row-order.ts'
+import type { BlockSize } from '../block-size.ts'
+import { BlockWriter } from '../block-writer.ts'
+import { shortestSeparator } from '../branch-node.ts'
+import type { RowFrame } from '../row-block.ts'
+import type { RowOrder } from '../row-order.ts'
 import type { RowPieces } from './row-pieces.ts'
 
 export interface CutBlock {

@@ -8,10 +8,9 @@
  * ones out. The work on each tree is a task (`build-task.ts`), and those of a large build run on all cores.
  */
 
-import { Failure } from '../../base/errors.ts'
-import type { EngineLimits, Range, Store } from '../../engine/engine.ts'
-import { BlockSize, type NodeBytes } from './block-size.ts'
-import type { TaskPlan, TaskTree } from './build-task.ts'
+import { Failure } from '../../../base/errors.ts'
+import type { EngineLimits, Range, Store } from '../../../engine/engine.ts'
+import { BlockSize, type NodeBytes } from '../block-size.ts'
 import {
   ALL_NODES,
   ALL_RUNS,
@@ -21,18 +20,19 @@ import {
   runChunkKey,
   runRange,
   STATE_KEY,
-} from './index-keys.ts'
-import type { DocumentRows, IndexProgress } from './index-rows.ts'
+} from '../index-keys.ts'
+import type { DocumentRows, IndexProgress } from '../index-rows.ts'
 import {
   type BuildingIndex,
   type BuildState,
   encodeState,
   type IndexState,
   readState,
-} from './index-state.ts'
-import { BACK_REFERENCE_TREE, encodeRoot, type IndexTree, type TreeRoot } from './index-tree.ts'
+} from '../index-state.ts'
+import { BACK_REFERENCE_TREE, encodeRoot, type IndexTree, type TreeRoot } from '../index-tree.ts'
+import { type MappedRows, packRows } from '../mapped-rows.ts'
+import type { TaskPlan, TaskTree } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
-import { type MappedRows, packRows } from './mapped-rows.ts'
 import { NodeNumbers, NodeSink } from './node-sink.ts'
 import { RowTable } from './row-table.ts'
 import { runAll, type StartThreads, type TaskRunner } from './run-tasks.ts'

@@ -3,10 +3,10 @@
  * chunk by chunk, merged. Merging knows no store: whoever merges asks for the chunk he needs next and is given it. A run
  * counts only once the state names it; anything else under run keys is left over from a build that died and is cleared.
  */
-import { assert } from '../../base/assert.ts'
-import type { Store } from '../../engine/engine.ts'
-import { runChunkKey } from './index-keys.ts'
-import { INCARNATION_LENGTH } from './index-tree.ts'
+import { assert } from '../../../base/assert.ts'
+import type { Store } from '../../../engine/engine.ts'
+import { runChunkKey } from '../index-keys.ts'
+import { INCARNATION_LENGTH } from '../index-tree.ts'
 import type { RowPieces } from './row-pieces.ts'
 import {
   comparePrefixes,

@@ -2,10 +2,10 @@
  * Goes over the rows of a table (row-table.ts) in order. Rows are never compared: documents are sorted by id and keys by
  * sort key, and then all rows are dealt out to their keys, document by document.
  */
-import { ReferenceWriter } from './back-references.ts'
+import { ReferenceWriter } from '../back-references.ts'
+import type { RowOrder } from '../row-order.ts'
 import { isEqual, rankKeys, sortedPlaces } from './key-table.ts'
 import { byPartition, ROW_NUMBERS, rankPartitions } from './partition-ranks.ts'
-import type { RowOrder } from './row-order.ts'
 import type { RowPieces } from './row-pieces.ts'
 import { asBuffer, type TextImage } from './text-list.ts'
 

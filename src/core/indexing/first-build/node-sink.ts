@@ -6,8 +6,8 @@
  * Several trees are built at the same time; each takes numbers by the hundred, so that its nodes mostly lie side by
  * side, as whoever reads them one after the other wants it.
  */
-import type { Store } from '../../engine/engine.ts'
-import { putNode } from './node-store.ts'
+import type { Store } from '../../../engine/engine.ts'
+import { putNode } from '../node-store.ts'
 
 export class NodeSink {
   readonly #store: Store

@@ -3,8 +3,8 @@
  * (`build-threads.ts`). Whoever has a task run gets what it makes piece by piece, in order, and gives it the chunks it
  * asks for.
  */
-import type { Collator } from '../../base/collate/collator.ts'
-import type { MaybePromise } from '../../base/maybe-promise.ts'
+import type { Collator } from '../../../base/collate/collator.ts'
+import type { MaybePromise } from '../../../base/maybe-promise.ts'
 import type { CutBlock } from './block-cutter.ts'
 import { startTask, type TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'

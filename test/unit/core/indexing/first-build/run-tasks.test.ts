@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { runAll } from '../../../../src/core/indexing/run-tasks.ts'
+import { runAll } from '../../../../../src/core/indexing/first-build/run-tasks.ts'
 
 test('works run by turns, so many at once', async () => {
   const done: number[] = []

@@ -2,10 +2,10 @@
  * Puts rows that are sorted already in the order of partitions: what a first build of a partitioned tree does beyond
  * others. Rows of one partition keep their order.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
+import { KeyWriter } from '../../../base/collate/key-writer.ts'
+import { NumberList } from '../number-list.ts'
+import { appendPartition } from '../row-order.ts'
 import { isEqual, sortedPlaces } from './key-table.ts'
-import { NumberList } from './number-list.ts'
-import { appendPartition } from './row-order.ts'
 
 export interface PartitionRanks {
   /** The rank of the partition of each document. */

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type PlacedRecords, sortByPlace } from '../../../../src/core/indexing/place-sort.ts'
+import {
+  type PlacedRecords,
+  sortByPlace,
+} from '../../../../../src/core/indexing/first-build/place-sort.ts'
 
 /** Records of one length byte pair and the place. */
 class Records implements PlacedRecords {

@@ -2,15 +2,16 @@
  * Builds a tree from blocks that come in order: reduces them, writes them, and makes branch upon branch, each node
  * written once.
  */
+
+import { BRANCH_CHILDREN_MIN } from '../block-size.ts'
+import { type ChildEntry, encodeBranch, entryLength } from '../branch-node.ts'
+import type { IndexTree, TreeRoot } from '../index-tree.ts'
+import { plainNode } from '../node-store.ts'
+import { reduceNodes } from '../reduce-nodes.ts'
+import type { ReduceJob } from '../reducer.ts'
+import { RowBlock } from '../row-block.ts'
 import type { CutBlock } from './block-cutter.ts'
-import { BRANCH_CHILDREN_MIN } from './block-size.ts'
-import { type ChildEntry, encodeBranch, entryLength } from './branch-node.ts'
-import type { IndexTree, TreeRoot } from './index-tree.ts'
 import type { NodeNumbers } from './node-sink.ts'
-import { plainNode } from './node-store.ts'
-import { reduceNodes } from './reduce-nodes.ts'
-import type { ReduceJob } from './reducer.ts'
-import { RowBlock } from './row-block.ts'
 
 export class TreeBuilder {
   readonly #tree: IndexTree

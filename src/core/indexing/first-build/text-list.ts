@@ -2,8 +2,8 @@
  * Texts one behind the other and where each begins: what a list of millions of texts should be. It lies in memory that
  * threads share: an image of it can be sent to another thread and costs nothing, and is good until the list changes.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
-import { NumberList } from './number-list.ts'
+import { KeyWriter } from '../../../base/collate/key-writer.ts'
+import { NumberList } from '../number-list.ts'
 
 /** Plain data, as it arrives in another thread. */
 export interface TextImage {

@@ -3,18 +3,18 @@
  * of a sorted run) and what it wants next (a chunk of a run). A plan is plain data, so whether a task runs here or in
  * another thread is the matter of who runs it (`run-tasks.ts`).
  */
-import type { Collator } from '../../base/collate/collator.ts'
-import { KeyWriter } from '../../base/collate/key-writer.ts'
+import type { Collator } from '../../../base/collate/collator.ts'
+import { KeyWriter } from '../../../base/collate/key-writer.ts'
+import { BlockSize, type NodeBytes } from '../block-size.ts'
+import { BARE_FRAME, type RowFrame, WIRE_FRAME } from '../row-block.ts'
+import { RowOrder, type TreeOrder } from '../row-order.ts'
 import { BlockCutter, type CutBlock } from './block-cutter.ts'
-import { BlockSize, type NodeBytes } from './block-size.ts'
 import {
   BackReferenceFilter,
   type LatestDocuments,
   type RowFilter,
   StaleFilter,
 } from './latest-rows.ts'
-import { BARE_FRAME, type RowFrame, WIRE_FRAME } from './row-block.ts'
-import { RowOrder, type TreeOrder } from './row-order.ts'
 import { RowPieces } from './row-pieces.ts'
 import { StretchWriter } from './row-stretches.ts'
 import { RunMerge } from './sorted-runs.ts'

@@ -3,8 +3,8 @@
  * makes, and rests when it is as far ahead as it may be or waits for a chunk.
  */
 import { parentPort } from 'node:worker_threads'
-import { assert } from '../../base/assert.ts'
-import { openCollator } from '../../base/collate/collator.ts'
+import { assert } from '../../../base/assert.ts'
+import { openCollator } from '../../../base/collate/collator.ts'
 import { type BuildTask, startTask, type TaskStep } from './build-task.ts'
 import { type FromThread, ownBytes, type ToThread, writeBlocks } from './thread-messages.ts'
 

@@ -6,9 +6,10 @@
  * A document that comes more than once counts as it came last. Numbers of documents grow over the whole build; those
  * here begin at `firstDocument`.
  */
+
+import { type MappedRows, PLACES_PER_ROW } from '../mapped-rows.ts'
+import { NumberList } from '../number-list.ts'
 import { KeyTable } from './key-table.ts'
-import { type MappedRows, PLACES_PER_ROW } from './mapped-rows.ts'
-import { NumberList } from './number-list.ts'
 import { documentsById, type TableImage, type TreeImage } from './sorted-table.ts'
 import { TextList } from './text-list.ts'
 

@@ -7,9 +7,9 @@
  * it: these get new numbers, since looking for them would take a stranger's documents too long. Nothing may rely on
  * different numbers meaning different keys; `rankKeys` gives equal keys equal ranks.
  */
-import { KeyWriter } from '../../base/collate/key-writer.ts'
+import { KeyWriter } from '../../../base/collate/key-writer.ts'
+import type { RowOrder } from '../row-order.ts'
 import { sortByPlace } from './place-sort.ts'
-import type { RowOrder } from './row-order.ts'
 import { asBuffer, type TextImage, TextList } from './text-list.ts'
 
 export class KeyTable {

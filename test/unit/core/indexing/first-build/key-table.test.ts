@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openCollator } from '../../../../src/base/collate/collator.ts'
-import { KeyTable, rankKeys } from '../../../../src/core/indexing/key-table.ts'
-import { RowOrder } from '../../../../src/core/indexing/row-order.ts'
+import { openCollator } from '../../../../../src/base/collate/collator.ts'
+import { KeyTable, rankKeys } from '../../../../../src/core/indexing/first-build/key-table.ts'
+import { RowOrder } from '../../../../../src/core/indexing/row-order.ts'
 
 const collator = openCollator()
 
