@@ -8,18 +8,21 @@ import { Worker } from 'node:worker_threads'
 
 const PROGRAM = `
   const { parentPort } = require('node:worker_threads')
-  const memory = new Uint32Array(1 << 22)
-  let x = 12345
-  let steps = 0
-  const started = performance.now()
-  while (performance.now() - started < 300) {
-    for (let i = 0; i < 20000; i++) {
-      x = (Math.imul(x, 1103515245) + 12345) >>> 0
-      memory[x >>> 10] += x
+  const memory = new Uint32Array(1 << 22).fill(1)
+  function work() {
+    let x = 12345
+    let steps = 0
+    const started = performance.now()
+    while (performance.now() - started < 300) {
+      for (let i = 0; i < 20000; i++) {
+        x = (Math.imul(x, 1103515245) + 12345) >>> 0
+        memory[x >>> 10] += x
+      }
+      steps += 20000
     }
-    steps += 20000
+    return steps / (performance.now() - started) / 1000
   }
-  parentPort.postMessage(steps / (performance.now() - started) / 1000)`
+  parentPort.postMessage(work())`
 
 /** Million steps a second, all cores together. */
 export async function machinePace(): Promise<number> {
