@@ -15,7 +15,7 @@ import type { GroupBounds } from '../../src/core/indexing/scan-groups.ts'
 import type { PlaceRange } from '../../src/core/indexing/scan-rows.ts'
 import { builtinReducer } from '../../src/core/view/builtin-reducers.ts'
 import { MemoryEngine } from '../../src/engine/memory/memory-engine.ts'
-import { nearStore } from '../support/near-store.ts'
+import { NearStore } from '../support/near-store.ts'
 
 const seed = Number(process.env.GURNEY_SEED ?? Date.now() % 1_000_000_000)
 console.log(`view-index fuzz: GURNEY_SEED=${seed}`)
@@ -89,7 +89,7 @@ class Fuzz {
     this.random = random
     this.keyKind = this.below(3)
     this.index = new BlockIndex({
-      store: random() < 0.5 ? store : nearStore(store),
+      store: random() < 0.5 ? store : new NearStore(store),
       limits: {
         ...engine.limits,
         valueBytesMax: random() < 0.3 ? 300 : engine.limits.valueBytesMax,

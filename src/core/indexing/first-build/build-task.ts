@@ -16,7 +16,7 @@ import {
   StaleFilter,
 } from './latest-rows.ts'
 import { RowPieces } from './row-pieces.ts'
-import { StretchWriter } from './row-stretches.ts'
+import { type Prefix, StretchWriter } from './row-stretches.ts'
 import { RunMerge } from './sorted-runs.ts'
 import { type RowCursor, SortedReferences, SortedRows, type TableImage } from './sorted-table.ts'
 
@@ -50,9 +50,13 @@ export type TaskPlan =
   /** Stretches of several runs as those of one. */
   | { readonly kind: 'merge'; readonly tree: TaskTree; readonly runs: readonly number[] }
 
-export type TaskStep =
+export type TaskPiece =
   | { readonly kind: 'blocks'; readonly blocks: readonly CutBlock[] }
+  /** In memory of its own, which can be handed over. */
   | { readonly kind: 'stretches'; readonly chunk: Buffer }
+
+export type TaskStep =
+  | TaskPiece
   /** Resumed with the next chunk of this run, undefined at its end. */
   | { readonly kind: 'wanted'; readonly run: number }
 
@@ -117,14 +121,16 @@ function* sortTable({ tree, table }: PlanOf<'sort'>, collator: Collator): BuildT
   const row = new RowPieces()
   const order = orderOf(tree, collator)
   const stretches = new StretchWriter()
-  const prefix = new KeyWriter()
+  const out = new KeyWriter()
+  let prefix: Prefix = { bytes: out.bytes, start: 0, end: 0 }
   for (const rows = cursorOf(tree, table, order, row); rows.next(); ) {
     const continues = row.hasSameKey && !tree.isPartitioned
     if (!continues) {
-      prefix.reset()
-      order.appendPrefix(prefix, row.keyBytes, row.keyStart, row.keyEnd, row.idText)
+      out.reset()
+      order.appendPrefix(out, row.keyBytes, row.keyStart, row.keyEnd, row.idText)
+      prefix = { bytes: out.bytes, start: 0, end: out.length }
     }
-    stretches.add({ bytes: prefix.bytes, start: 0, end: prefix.length }, row, continues)
+    stretches.add(prefix, row, continues)
     if (stretches.isFull) yield { kind: 'stretches', chunk: stretches.take() }
   }
   if (!stretches.isEmpty) yield { kind: 'stretches', chunk: stretches.take() }

@@ -6,7 +6,7 @@ import { parentPort } from 'node:worker_threads'
 import { assert } from '../../../base/assert.ts'
 import { openCollator } from '../../../base/collate/collator.ts'
 import { type BuildTask, startTask, type TaskStep } from './build-task.ts'
-import { type FromThread, ownBytes, type ToThread, writeBlocks } from './thread-messages.ts'
+import { type FromThread, type ToThread, writeBlocks } from './thread-messages.ts'
 
 assert(parentPort !== null, 'this program is for a thread')
 const port = parentPort
@@ -53,7 +53,7 @@ function handOver(step: TaskStep): void {
     const message = writeBlocks(step.blocks)
     say(message, [message.bytes, message.numbers.buffer as ArrayBuffer])
   } else {
-    const chunk = ownBytes(step.chunk)
+    const chunk = step.chunk.buffer as ArrayBuffer
     say({ kind: 'stretches', chunk }, [chunk])
   }
 }

@@ -11,8 +11,14 @@ import { assert } from '../../../base/assert.ts'
 import type { Log } from '../../../base/log.ts'
 import type { TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
-import type { StartThreads, TaskPort, TaskRunner } from './run-tasks.ts'
-import { type FromThread, ownBytes, readBlocks, type ToThread } from './thread-messages.ts'
+import {
+  bringChunk,
+  type StartThreads,
+  type TaskPort,
+  type TaskRunner,
+  takePiece,
+} from './run-tasks.ts'
+import { type FromThread, ownBytes, pieceOf, type ToThread } from './thread-messages.ts'
 
 export interface BuildThreadOptions {
   /** The program of a thread. */
@@ -133,15 +139,14 @@ class BuildThread {
       this.#take(async () => this.#end()?.resolve(latest))
     } else {
       this.#take(async port => {
-        if (message.kind === 'blocks') await port.blocks?.(readBlocks(message))
-        else await port.stretches?.(Buffer.from(message.chunk))
+        await takePiece(port, pieceOf(message))
         this.#say({ kind: 'more' })
       })
     }
   }
 
   async #bring(port: TaskPort, run: number): Promise<void> {
-    const found = await port.chunk?.(run)
+    const found = await bringChunk(port, run)
     // A copy: what a store gives may be part of something far larger.
     const chunk = found && ownBytes(found)
     this.#say({ kind: 'chunk', chunk }, chunk === undefined ? [] : [chunk])

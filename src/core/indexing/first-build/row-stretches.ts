@@ -53,7 +53,7 @@ export class StretchWriter {
     out.append(row.valueBytes, row.valueStart, row.valueEnd)
   }
 
-  /** The stretches that were written since the last time. */
+  /** The stretches that were written since the last time, in memory of their own. */
   take(): Buffer {
     this.#end()
     const { bytes, length } = this.#out

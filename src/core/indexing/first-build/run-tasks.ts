@@ -3,17 +3,35 @@
  * (`build-threads.ts`). Whoever has a task run gets what it makes piece by piece, in order, and gives it the chunks it
  * asks for.
  */
+import { assert } from '../../../base/assert.ts'
 import type { Collator } from '../../../base/collate/collator.ts'
 import type { MaybePromise } from '../../../base/maybe-promise.ts'
 import type { CutBlock } from './block-cutter.ts'
-import { startTask, type TaskPlan } from './build-task.ts'
+import { startTask, type TaskPiece, type TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
 
-/** What a task makes and wants; a plan tells which of these will be called. */
+/** What a task makes and wants; a plan tells which of these are needed. */
 export interface TaskPort {
   readonly blocks?: (blocks: readonly CutBlock[]) => Promise<void>
   readonly stretches?: (chunk: Buffer) => Promise<void>
   readonly chunk?: (run: number) => MaybePromise<Buffer | undefined>
+}
+
+/** A piece that nobody takes would be lost rows. */
+export async function takePiece(port: TaskPort, piece: TaskPiece): Promise<void> {
+  if (piece.kind === 'blocks') {
+    assert(port.blocks !== undefined, 'somebody takes the blocks of this task')
+    await port.blocks(piece.blocks)
+  } else {
+    assert(port.stretches !== undefined, 'somebody takes the stretches of this task')
+    await port.stretches(piece.chunk)
+  }
+}
+
+/** Undefined at the end of the run. */
+export async function bringChunk(port: TaskPort, run: number): Promise<Buffer | undefined> {
+  assert(port.chunk !== undefined, 'somebody has the runs of this task')
+  return await port.chunk(run)
 }
 
 export interface TaskRunner {
@@ -42,9 +60,8 @@ export class LocalTasks implements TaskRunner {
       chunk = undefined
       if (step.done === true) return step.value
       const { value } = step
-      if (value.kind === 'blocks') await port.blocks?.(value.blocks)
-      else if (value.kind === 'stretches') await port.stretches?.(value.chunk)
-      else chunk = await port.chunk?.(value.run)
+      if (value.kind === 'wanted') chunk = await bringChunk(port, value.run)
+      else await takePiece(port, value)
     }
   }
 

@@ -3,7 +3,7 @@
  * their bytes in one piece and four numbers a block.
  */
 import type { CutBlock } from './block-cutter.ts'
-import type { TaskPlan } from './build-task.ts'
+import type { TaskPiece, TaskPlan } from './build-task.ts'
 import type { LatestDocuments } from './latest-rows.ts'
 
 export type ToThread =
@@ -22,11 +22,14 @@ export interface BlocksMessage {
   readonly numbers: Uint32Array
 }
 
+export type PieceMessage =
+  | BlocksMessage
+  | { readonly kind: 'stretches'; readonly chunk: ArrayBuffer }
+
 export type FromThread =
   /** The program runs. */
   | { readonly kind: 'ready' }
-  | BlocksMessage
-  | { readonly kind: 'stretches'; readonly chunk: ArrayBuffer }
+  | PieceMessage
   | { readonly kind: 'wanted'; readonly run: number }
   | { readonly kind: 'ended'; readonly latest: LatestDocuments }
 
@@ -48,7 +51,12 @@ export function writeBlocks(blocks: readonly CutBlock[]): BlocksMessage {
   return { kind: 'blocks', bytes: bytes.buffer, numbers }
 }
 
-export function readBlocks({ bytes, numbers }: BlocksMessage): CutBlock[] {
+export const pieceOf = (message: PieceMessage): TaskPiece =>
+  message.kind === 'blocks'
+    ? { kind: 'blocks', blocks: readBlocks(message) }
+    : { kind: 'stretches', chunk: Buffer.from(message.chunk) }
+
+function readBlocks({ bytes, numbers }: BlocksMessage): CutBlock[] {
   const blocks: CutBlock[] = []
   let at = 0
   const take = (length: number): Buffer => {

@@ -2,29 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
 import { isFailure } from '../../../../src/base/errors.ts'
+import type { MaybePromise } from '../../../../src/base/maybe-promise.ts'
 import { BlockIndex, type BlockIndexOptions } from '../../../../src/core/indexing/block-index.ts'
 import { ALL_NODES } from '../../../../src/core/indexing/index-keys.ts'
 import type { DocumentRows } from '../../../../src/core/indexing/index-rows.ts'
 import { decodeState, INDEX_FORMAT } from '../../../../src/core/indexing/index-state.ts'
 import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
-import type { Reducer } from '../../../../src/core/indexing/reducer.ts'
 import { afterKey } from '../../../../src/core/indexing/row-order.ts'
-import type { ReadTx, Store } from '../../../../src/engine/engine.ts'
+import type { ReadTx, Steps, Store } from '../../../../src/engine/engine.ts'
 import { MemoryEngine } from '../../../../src/engine/memory/memory-engine.ts'
+import { WrappedStore } from '../../../../src/engine/wrapped-engine.ts'
+import { counter, emittedRow as row } from '../../../support/index-rows.ts'
 
 const collator = openCollator()
-
-const counter: Reducer = {
-  name: 'count',
-  reduce: jobs =>
-    jobs.map(job => {
-      const count =
-        'rows' in job
-          ? job.rows.to - job.rows.from
-          : job.reductions.reduce((sum, one) => sum + Number(one), 0)
-      return Buffer.from(String(count))
-    }),
-}
 
 function makeIndex(store: Store, options: Partial<BlockIndexOptions> = {}): BlockIndex {
   return new BlockIndex({
@@ -41,11 +31,6 @@ const TWO_TREES: BlockIndexOptions['trees'] = [
   { order: 'icu', reducers: [counter] },
   { order: 'icu', reducers: [counter] },
 ]
-
-const row = (key: unknown, value: unknown = null) => ({
-  keyText: Buffer.from(JSON.stringify(key)),
-  valueText: Buffer.from(JSON.stringify(value)),
-})
 
 const documentOf = (id: string, ...keys: unknown[]): DocumentRows => ({
   id,
@@ -319,7 +304,7 @@ test('an update whose rows are the same leaves the trees alone', async () => {
 test('a reduction of a third of the rows reads a handful of nodes', async () => {
   const engine = new MemoryEngine()
   let gets = 0
-  const store = countingStore(await engine.createStore('i'), () => gets++)
+  const store = new CountingStore(await engine.createStore('i'), () => gets++)
   const index = makeIndex(store, { cache: new NodeCache(0) })
   const documents = Array.from({ length: 30_000 }, (_, i) => documentOf(`d${i}`, i))
   await ready(index, documents)
@@ -334,22 +319,26 @@ test('a reduction of a third of the rows reads a handful of nodes', async () => 
 })
 
 /** The store itself, with every single read counted. */
-function countingStore(store: Store, count: () => void): Store {
-  const counting = (tx: ReadTx): ReadTx => ({
-    get: key => {
-      count()
-      return tx.get(key)
-    },
-    getMany: keys => tx.getMany(keys),
-    scan: (range, options) => tx.scan(range, options),
-  })
-  return {
-    id: store.id,
-    get: key => store.get(key),
-    read: work => store.read(tx => work(counting(tx))),
-    write: work => store.write(work),
-    scan: (range, options) => store.scan(range, options),
-    size: () => store.size(),
-    compact: () => store.compact(),
+class CountingStore extends WrappedStore {
+  readonly #count: () => void
+
+  constructor(store: Store, count: () => void) {
+    super(store)
+    this.#count = count
+  }
+
+  override read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
+    return super.read(tx => work(this.#counting(tx)))
+  }
+
+  #counting(tx: ReadTx): ReadTx {
+    return {
+      get: key => {
+        this.#count()
+        return tx.get(key)
+      },
+      getMany: keys => tx.getMany(keys),
+      scan: (range, options) => tx.scan(range, options),
+    }
   }
 }

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openCollator } from '../../../../src/base/collate/collator.ts'
+import type { MaybePromise } from '../../../../src/base/maybe-promise.ts'
 import { BlockIndex, type RowScan } from '../../../../src/core/indexing/block-index.ts'
 import { NodeCache } from '../../../../src/core/indexing/node-store.ts'
 import { afterKey } from '../../../../src/core/indexing/row-order.ts'
-import type { Store } from '../../../../src/engine/engine.ts'
+import type { Key, ReadTx, Steps, Store } from '../../../../src/engine/engine.ts'
 import { MemoryEngine } from '../../../../src/engine/memory/memory-engine.ts'
-import { nearStore } from '../../../support/near-store.ts'
+import { WrappedStore } from '../../../../src/engine/wrapped-engine.ts'
+import { NearStore } from '../../../support/near-store.ts'
 
 const collator = openCollator()
 const engine = new MemoryEngine()
@@ -53,24 +55,23 @@ async function ask(
   return { ...scan, ids }
 }
 
-function counted(store: Store): { store: Store; counts: { gets: number; reads: number } } {
-  const counts = { gets: 0, reads: 0 }
-  const counting: Store = {
-    ...store,
-    get: key => {
-      counts.gets++
-      return store.get(key)
-    },
-    read: work => {
-      counts.reads++
-      return store.read(work)
-    },
+class CountedStore extends WrappedStore {
+  readonly counts = { gets: 0, reads: 0 }
+
+  override get(key: Key): MaybePromise<Buffer | undefined> {
+    this.counts.gets++
+    return super.get(key)
   }
-  return { store: counting, counts }
+
+  override read<T>(work: (tx: ReadTx) => Steps<T>): MaybePromise<T> {
+    this.counts.reads++
+    return super.read(work)
+  }
 }
 
 test('a second look at the same nodes is one get, and says the same', async () => {
-  const { store, counts } = counted(nearStore(await newStore()))
+  const store = new CountedStore(new NearStore(await newStore()))
+  const { counts } = store
   const index = makeIndex(store)
   await build(index, 300)
   const first = await ask(index, 3)
@@ -87,7 +88,8 @@ test('a second look at the same nodes is one get, and says the same', async () =
 })
 
 test('a store that is far away is asked once for all', async () => {
-  const { store, counts } = counted(await newStoreFar())
+  const store = new CountedStore(await newStoreFar())
+  const { counts } = store
   const index = makeIndex(store)
   await build(index, 50)
   Object.assign(counts, { gets: 0, reads: 0 })
@@ -111,7 +113,7 @@ async function newStoreFar(): Promise<Store> {
 
 test('what others change is seen at once', async () => {
   const shared = await newStore()
-  const index = makeIndex(nearStore(shared))
+  const index = makeIndex(new NearStore(shared))
   const others = makeIndex(shared)
   await build(others, 30)
   assert.deepEqual((await ask(index, 3)).ids, ['d13', 'd23', 'd3'])
@@ -132,7 +134,7 @@ test('what others change is seen at once', async () => {
 
 test('an index that is emptied is empty', async () => {
   const shared = await newStore()
-  const index = makeIndex(nearStore(shared))
+  const index = makeIndex(new NearStore(shared))
   await build(index, 30)
   assert.equal((await ask(index, 3)).total, 30)
   await index.update(
@@ -146,7 +148,8 @@ test('an index that is emptied is empty', async () => {
 })
 
 test('without a cache every look reads', async () => {
-  const { store, counts } = counted(nearStore(await newStore()))
+  const store = new CountedStore(new NearStore(await newStore()))
+  const { counts } = store
   const index = makeIndex(store, 0)
   await build(index, 300)
   for (let i = 0; i < 3; i++) {

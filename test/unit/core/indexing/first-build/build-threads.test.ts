@@ -12,24 +12,12 @@ import {
 import type { StartThreads } from '../../../../../src/core/indexing/first-build/run-tasks.ts'
 import type { DocumentRows } from '../../../../../src/core/indexing/index-rows.ts'
 import { NodeCache } from '../../../../../src/core/indexing/node-store.ts'
-import type { Reducer } from '../../../../../src/core/indexing/reducer.ts'
 import type { Store } from '../../../../../src/engine/engine.ts'
 import { MemoryEngine } from '../../../../../src/engine/memory/memory-engine.ts'
+import { counter, emittedRow as row } from '../../../../support/index-rows.ts'
 
 const collator = openCollator()
 const PROGRAM = new URL('../../../../support/build-thread.mjs', import.meta.url)
-
-const counter: Reducer = {
-  name: 'count',
-  reduce: jobs =>
-    jobs.map(job => {
-      const count =
-        'rows' in job
-          ? job.rows.to - job.rows.from
-          : job.reductions.reduce((sum, one) => sum + Number(one), 0)
-      return Buffer.from(String(count))
-    }),
-}
 
 const TREES = [
   { order: 'icu', reducers: [counter] },
@@ -75,11 +63,6 @@ function makeIndex(store: Store, sortBytesMax: number, program: URL | undefined)
   })
   return { index, started, warnings }
 }
-
-const row = (key: unknown, value: unknown) => ({
-  keyText: Buffer.from(JSON.stringify(key)),
-  valueText: Buffer.from(JSON.stringify(value)),
-})
 
 /** Two texts of one number: their rows lie among each other. */
 const one = (number: number) => ({
