@@ -47,7 +47,11 @@ const SETTINGS = programmeSettings({
   thanks: 'thanks',
 })
 
+/** Fewer would say little. */
+const KILLS_MIN = 3
 const ROUNDS = 15
+/** Registered in a round, beside one by message. */
+const PEOPLE = 8
 
 const WORKER = {
   _id: 'worker',
@@ -61,8 +65,7 @@ const WORKER = {
  * Kills the process again and again, and always at the worst moment: as soon as the feed shows that it has written a
  * record, before it has remembered that, or where it is.
  */
-async function killOften(until: () => boolean): Promise<number> {
-  let kills = 0
+async function killOften(until: () => boolean, onKill: () => void): Promise<void> {
   let pid: number | undefined
   const stop = new AbortController()
   const feed = await fetch(`${server?.url()}/svc/_changes?feed=continuous&since=now&timeout=1000`, {
@@ -75,7 +78,7 @@ async function killOften(until: () => boolean): Promise<number> {
       const isOurs = Buffer.from(chunk).includes('"rev":"2-')
       if (!isOurs || pid === undefined || !isKilled(pid)) continue
       pid = undefined
-      kills++
+      onKill()
     }
   })()
   // Looking for the process takes longer than the moment lasts.
@@ -85,7 +88,6 @@ async function killOften(until: () => boolean): Promise<number> {
   }
   stop.abort()
   await watching.catch(() => {})
-  return kills
 }
 
 function isKilled(pid: number): boolean {
@@ -131,30 +133,38 @@ test('every record is worked on exactly once', { timeout: 180_000 }, async () =>
   await caughtUp()
 
   let isOver = false
-  const killing = killOften(() => isOver)
+  let kills = 0
+  const killing = killOften(
+    () => isOver,
+    () => kills++,
+  )
   const registered: string[] = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const docs = Array.from({ length: 8 }, (_, n) =>
+  // How long a process takes to come up again is the machine's matter.
+  for (let round = 0; round < ROUNDS || kills < KILLS_MIN; round++) {
+    const docs = Array.from({ length: PEOPLE }, (_, n) =>
       record(`p-${round}-${n}`, 'P', { patient_name: `Name ${round} ${n}` }),
     )
     docs.push(record(`m-${round}`, undefined, {}))
     const { status } = await ask('POST', '/svc/_bulk_docs', { docs })
     assert.equal(status, 201)
-    registered.push(...docs.slice(0, 8).map(doc => (doc as Doc)._id))
+    registered.push(...docs.slice(0, PEOPLE).map(doc => (doc as Doc)._id))
     const message = { id: `g-${round}`, from: WORKER.phone, content: `P Sms${round}` }
     assert.equal((await ask('POST', '/api/sms', { messages: [message] })).status, 200)
     await delay(60)
   }
   isOver = true
-  const kills = await killing
-  assert.ok(kills >= 3, `the process was killed ${kills} times`)
+  await killing
   await caughtUp()
 
   const before = await allDocuments()
   const codes = new Map(before.map(({ _id, patient_id: code }) => [_id, code]))
   // Half of the people are visited, while the killing goes on.
   isOver = false
-  const killingMore = killOften(() => isOver)
+  kills = 0
+  const killingMore = killOften(
+    () => isOver,
+    () => kills++,
+  )
   const visited = registered.filter((_, index) => index % 2 === 0)
   for (let at = 0; at < visited.length; at += 10) {
     const docs = visited
@@ -164,7 +174,8 @@ test('every record is worked on exactly once', { timeout: 180_000 }, async () =>
     await delay(80)
   }
   isOver = true
-  assert.ok((await killingMore) >= 1)
+  await killingMore
+  assert.ok(kills >= 1)
   await caughtUp()
   verify(await allDocuments(), registered, new Set(visited))
   assert.equal(await server.stop(), 0)
@@ -187,7 +198,11 @@ function verify(
   const people = documents.filter(({ source_id: source }) => source !== undefined)
   const records = documents.filter(({ type }) => type === 'data_record')
   const registrations = records.filter(({ form }) => form === 'P')
-  assert.equal(registrations.length, registered.length + ROUNDS, 'records by HTTP and by message')
+  assert.equal(
+    registrations.length,
+    registered.length + registered.length / PEOPLE,
+    'records by HTTP and by message',
+  )
   assert.equal(people.length, registrations.length, 'one person for each registration')
   assert.equal(new Set(people.map(({ source_id: id }) => id)).size, people.length)
   const codes = documents.flatMap(({ type, patient_id: code, place_id: place }) =>
